@@ -306,6 +306,33 @@ pub struct Input {
     /// csv: the character around fields.
     #[arg(long, value_name = "CHAR")]
     pub quote: Option<String>,
+    /// csv: the character that makes one behind it, inside quotes, stand for itself; quotes are doubled if not given.
+    #[arg(long, value_name = "CHAR")]
+    pub escape: Option<String>,
+    /// csv: the lines before the header.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub skip: u64,
+    /// csv: the character with which comments begin.
+    #[arg(long, value_name = "CHAR")]
+    pub comment: Option<String>,
+    /// csv: the fields that are NULL, in place of bare empty ones.
+    #[arg(long, value_name = "TEXTS")]
+    pub nullstr: Option<String>,
+    /// csv: the character before the fraction of numbers.
+    #[arg(long, value_name = "CHAR")]
+    pub decimal_separator: Option<String>,
+    /// csv: the character between groups of three digits.
+    #[arg(long, value_name = "CHAR")]
+    pub thousands: Option<String>,
+    /// csv: how dates are written, such as '%d.%m.%Y'.
+    #[arg(long, value_name = "FORMAT")]
+    pub dateformat: Option<String>,
+    /// csv: how timestamps are written, such as '%d.%m.%Y %H:%M'.
+    #[arg(long, value_name = "FORMAT")]
+    pub timestampformat: Option<String>,
+    /// csv, JSON lines, text: the character encoding, such as latin-1, windows-1252 or utf-16; UTF-8 if not given.
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
     /// How many records are looked at to infer a schema.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub infer_rows: u64,

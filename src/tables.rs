@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use formats::discover::{OpenOptions, SchemaChoice};
-use schema::OnError;
-use session::Sources;
+use schema::{Dialect, OnError};
+use session::{Sources, variables};
 
 use crate::Usage;
 use crate::args::{Header, Input, OnErrorFlag};
@@ -47,6 +47,7 @@ fn options(input: &Input) -> anyhow::Result<OpenOptions> {
             Header::No => Some(false),
             Header::Auto => None,
         },
+        dialect: dialect(input)?,
         infer_rows: input.infer_rows as usize,
         union_by_name: input.union_by_name,
         on_error: match input.on_error {
@@ -57,6 +58,49 @@ fn options(input: &Input) -> anyhow::Result<OpenOptions> {
         max_record: input.max_record as usize,
         file_column: input.file_column,
         ..OpenOptions::default()
+    })
+}
+
+/// How text is written, from flags.
+fn dialect(input: &Input) -> anyhow::Result<Dialect> {
+    let one = |flag: &str, text: &Option<String>| text.as_deref().map(|c| byte(flag, c)).transpose();
+    let separator = |flag: &str, text: &Option<String>| {
+        let wrong = |text: &str| {
+            let what = "one ASCII character that is no part of a number";
+            Usage(format!("{flag} takes {what}, and was given '{text}'"))
+        };
+        let separator = |text: &str| variables::separator(text).ok_or_else(|| wrong(text));
+        text.as_deref().map(separator).transpose()
+    };
+    let time = |flag: &str, text: &Option<String>| {
+        let wrong =
+            |text: &str| Usage(format!("{flag} takes a format such as '%d.%m.%Y', and was given '{text}'"));
+        let time = |text: &str| variables::time_format(text).ok_or_else(|| wrong(text));
+        text.as_deref().map(time).transpose()
+    };
+    let decimal_separator = separator("--decimal-separator", &input.decimal_separator)?.unwrap_or(b'.');
+    let thousands = separator("--thousands", &input.thousands)?;
+    if thousands == Some(decimal_separator) {
+        return Err(Usage("--decimal-separator and --thousands must differ".into()).into());
+    }
+    if let Some(name) = &input.encoding
+        && variables::charset(name).is_none()
+    {
+        let known = "utf-8, latin-1, windows-1252 or utf-16";
+        return Err(
+            Usage(format!("--encoding takes an encoding such as {known}, and was given '{name}'")).into()
+        );
+    }
+    Ok(Dialect {
+        charset: input.encoding.clone(),
+        skip: input.skip,
+        comment: one("--comment", &input.comment)?,
+        escape: one("--escape", &input.escape)?,
+        nulls: input.nullstr.as_deref().map(variables::nulls).unwrap_or_default(),
+        decimal_separator,
+        thousands,
+        date_format: time("--dateformat", &input.dateformat)?,
+        timestamp_format: time("--timestampformat", &input.timestampformat)?,
     })
 }
 
@@ -71,5 +115,5 @@ fn pair(flag: &str, form: &str, text: &str) -> anyhow::Result<(String, String)> 
 
 fn byte(flag: &str, text: &str) -> anyhow::Result<u8> {
     let wrong = || Usage(format!("{flag} takes one ASCII character (or \\t), and was given '{text}'"));
-    Ok(session::variables::byte(text).ok_or_else(wrong)?)
+    Ok(variables::byte(text).ok_or_else(wrong)?)
 }

@@ -9,6 +9,7 @@
 //!
 //! - `list`, `glob`, `braces`, `remote`: the files that a location names.
 //! - `detect`, `sniff`: the encoding and compression of the files.
+//! - `styles`: how the values of csv are written.
 //! - `files`: the schema of the files, inferred or given. The files must agree on it (`unify`).
 //! - `layouts`: how files differ from their table all the same.
 //! - [`hive`], `assemble`: columns that are not in the files.
@@ -33,13 +34,14 @@ mod layouts;
 mod list;
 mod remote;
 mod sniff;
+mod styles;
 mod suggest;
 mod unify;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::schema::{OnError, Table, bdb};
+use ::schema::{Dialect, OnError, Table, bdb};
 use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +68,8 @@ pub struct OpenOptions {
     pub quote: u8,
     /// csv: whether the first record of each file holds names. If it is not given, the first file tells it.
     pub header: Option<bool>,
+    /// Text: how it is written where that is not as palais writes it. What is not said may be found.
+    pub dialect: Dialect,
     /// The schema. If it is not given, it is inferred. Columns of csv match by their place, and columns of other
     /// encodings by their names.
     pub schema: Option<SchemaChoice>,
@@ -98,6 +102,7 @@ impl Default for OpenOptions {
             delimiter: None,
             quote: format.quote,
             header: None,
+            dialect: Dialect::default(),
             schema: None,
             infer_rows: INFER_ROWS,
             union_by_name: false,

@@ -2,8 +2,10 @@
 //!
 //! Modules in the order in which data meets them:
 //! - [`table`]: what a query knows of a table: its schema and where its rows come from.
+//! - [`dialect`]: how csv files of other programs are written.
 //! - [`guesses`]: what is guessed of a table before it is read.
 //! - [`instants`]: time zones of columns.
+//! - [`time_formats`]: dates and times as text by a format, and back.
 //! - [`durations`]: differences of timestamps as intervals.
 //! - [`text`]: schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`.
 //! - [`names`]: names of columns that must differ, and names that are near to an unknown one.
@@ -12,6 +14,7 @@
 //! - [`bdb`]: the tables of the AMPLab Big Data Benchmark, each row a pure function of seed and row number.
 
 pub mod bdb;
+pub mod dialect;
 pub mod durations;
 pub mod guesses;
 pub mod instants;
@@ -20,7 +23,9 @@ pub mod names;
 pub mod parts;
 pub mod table;
 pub mod text;
+pub mod time_formats;
 
+pub use dialect::Dialect;
 pub use guesses::{ColumnGuess, Guesses};
 pub use manifest::{Manifest, ManifestError};
 pub use table::{

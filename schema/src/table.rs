@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use crate::bdb;
+use crate::dialect::Dialect;
 use crate::guesses::Guesses;
 use crate::manifest::BlockStart;
 
@@ -256,6 +257,9 @@ pub struct FormatOptions {
     /// `+4930123`, or a zip code, `01067`, behind those examples is no value of a column of numbers.
     #[serde(default)]
     pub inferred: bool,
+    /// Text, read: how it is written where that is not as palais writes it. `None` of what palais writes.
+    #[serde(default)]
+    pub dialect: Option<Box<Dialect>>,
     /// MessagePack and CBOR, read: whether all rows of a file lie in one array.
     #[serde(default)]
     pub in_array: bool,
@@ -273,6 +277,23 @@ pub struct FormatOptions {
     pub max_record: usize,
 }
 
+impl FormatOptions {
+    /// Whether the bytes of a file are rewritten before its records are looked for.
+    pub fn rewrites(&self) -> bool {
+        self.dialect.as_ref().is_some_and(|dialect| dialect.rewrites())
+    }
+
+    /// Sets how text is written.
+    pub fn set_dialect(&mut self, dialect: &Dialect) {
+        self.dialect = (!dialect.is_plain()).then(|| Box::new(dialect.clone()));
+    }
+
+    /// What a comment begins with.
+    pub fn comment(&self) -> Option<u8> {
+        self.dialect.as_ref()?.comment
+    }
+}
+
 impl Default for FormatOptions {
     fn default() -> Self {
         FormatOptions {
@@ -282,6 +303,7 @@ impl Default for FormatOptions {
             quote: b'"',
             header: false,
             inferred: false,
+            dialect: None,
             in_array: false,
             row_arrays: false,
             unsaid: Vec::new(),

@@ -10,7 +10,7 @@ use queries::parse::readers::{Reader, ReaderOption};
 use schema::{OnError, Table};
 
 use crate::error::Result;
-use crate::variables::{byte, record, switch};
+use crate::variables::{byte, charset, record, separator, switch, time_format};
 
 /// The name of the column with the path of each row's file, as DuckDB has it.
 const FILENAME: &str = "filename";
@@ -42,6 +42,10 @@ pub fn table(reader: &Reader, name: &str, options: &OpenOptions) -> Result<Table
         // What the files have is changed.
         None => {
             let found = open(location, name, &options)?;
+            if let schema::Source::Files(set) = &found.source {
+                // With types it is not looked for again.
+                options.dialect = set.format.dialect.as_deref().cloned().unwrap_or_default();
+            }
             let is_of_files = |i: usize| match &found.source {
                 schema::Source::Files(set) => i < set.file_columns,
                 _ => true,
@@ -137,6 +141,10 @@ fn reading(reader: &Reader, options: &OpenOptions) -> queries::Result<Reading> {
             )));
         }
     }
+    let dialect = &reading.open.dialect;
+    if dialect.thousands == Some(dialect.decimal_separator) {
+        return Err(invalid("decimal_separator and thousands must differ".into()));
+    }
     Ok(reading)
 }
 
@@ -145,7 +153,23 @@ const COMMON: &[&str] =
     &["columns", "compression", "filename", "ignore_errors", "sample_size", "types", "union_by_name"];
 
 /// Those of csv besides.
-const CSV: &[&str] = &["all_varchar", "delim", "header", "max_line_size", "names", "quote"];
+const CSV: &[&str] = &[
+    "all_varchar",
+    "comment",
+    "dateformat",
+    "decimal_separator",
+    "delim",
+    "encoding",
+    "escape",
+    "header",
+    "max_line_size",
+    "names",
+    "nullstr",
+    "quote",
+    "skip",
+    "thousands",
+    "timestampformat",
+];
 
 /// Those of JSON besides.
 const JSON: &[&str] = &["maximum_object_size"];
@@ -167,6 +191,14 @@ fn set(reading: &mut Reading, format: &str, option: &str, value: &ReaderOption) 
     let character = || {
         let what = "one ASCII character";
         byte(one(what)?).ok_or_else(|| what.to_string())
+    };
+    let separator = || {
+        let what = "one ASCII character that is no part of a number";
+        separator(one(what)?).ok_or_else(|| what.to_string())
+    };
+    let time = || {
+        let what = "a format such as '%d.%m.%Y'";
+        time_format(one(what)?).ok_or_else(|| what.to_string())
     };
     let types = || {
         let what = "pairs of names and types: {'a': 'INTEGER'}";
@@ -204,8 +236,29 @@ fn set(reading: &mut Reading, format: &str, option: &str, value: &ReaderOption) 
         "hive_partitioning" | "auto_detect" | "parallel" if truth()? => {}
         "delim" | "sep" | "delimiter" if is_csv => reading.open.delimiter = Some(character()?),
         "quote" if is_csv => reading.open.quote = character()?,
-        // A quote within a quoted field is written twice.
-        "escape" if is_csv && character()? == reading.open.quote => {}
+        "escape" if is_csv => reading.open.dialect.escape = Some(character()?),
+        "comment" if is_csv => reading.open.dialect.comment = Some(character()?),
+        "skip" if is_csv => {
+            let what = "a number of lines";
+            reading.open.dialect.skip = one(what)?.parse().map_err(|_| what.to_string())?;
+        }
+        "nullstr" | "null" if is_csv => {
+            reading.open.dialect.nulls = match value {
+                ReaderOption::One(text) => vec![text.clone()],
+                ReaderOption::List(texts) => texts.clone(),
+                ReaderOption::Pairs(_) => return Err("a text or a list of texts: ['NA', '-']".into()),
+            };
+        }
+        "decimal_separator" if is_csv => reading.open.dialect.decimal_separator = separator()?,
+        "thousands" if is_csv => reading.open.dialect.thousands = Some(separator()?),
+        "dateformat" | "date_format" if is_csv => reading.open.dialect.date_format = Some(time()?),
+        "timestampformat" | "timestamp_format" if is_csv => {
+            reading.open.dialect.timestamp_format = Some(time()?);
+        }
+        "encoding" if is_csv || matches!(format, "json" | "jsonl" | "text") => {
+            let what = "a character encoding such as utf-8, latin-1, windows-1252 or utf-16";
+            reading.open.dialect.charset = Some(charset(one(what)?).ok_or_else(|| what.to_string())?);
+        }
         "header" if is_csv => reading.open.header = Some(truth()?),
         "all_varchar" if is_csv => reading.all_text = truth()?,
         "names" | "column_names" if is_csv => {

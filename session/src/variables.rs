@@ -3,6 +3,7 @@
 use formats::rows::reader::MAX_RECORD;
 use schema::OnError;
 use schema::names::nearest;
+use schema::time_formats::TimeFormat;
 
 use crate::error::{Error, Result};
 use crate::settings::Settings;
@@ -113,6 +114,75 @@ const VARIABLES: &[Variable] = &[
         copy: |s, from| s.open.header = from.open.header,
     },
     Variable {
+        names: &["skip"],
+        takes: "the number of lines before the header or the first record",
+        set: |s, text| number(text, 0, u64::MAX).map(|n| s.open.dialect.skip = n),
+        copy: |s, from| s.open.dialect.skip = from.open.dialect.skip,
+    },
+    Variable {
+        names: &["comment"],
+        takes: "one ASCII character, or none",
+        set: |s, text| optional(text, byte).map(|byte| s.open.dialect.comment = byte),
+        copy: |s, from| s.open.dialect.comment = from.open.dialect.comment,
+    },
+    Variable {
+        names: &["escape"],
+        takes: "one ASCII character, or none",
+        set: |s, text| optional(text, byte).map(|byte| s.open.dialect.escape = byte),
+        copy: |s, from| s.open.dialect.escape = from.open.dialect.escape,
+    },
+    Variable {
+        names: &["nullstr"],
+        takes: "texts with commas between them",
+        set: |s, text| {
+            s.open.dialect.nulls = nulls(text);
+            Some(())
+        },
+        copy: |s, from| s.open.dialect.nulls.clone_from(&from.open.dialect.nulls),
+    },
+    Variable {
+        names: &["decimal_separator"],
+        takes: "one ASCII character that is no part of a number, and not that of thousands",
+        set: |s, text| {
+            let byte = separator(text)?;
+            s.open.dialect.decimal_separator =
+                Some(byte).filter(|_| s.open.dialect.thousands != Some(byte))?;
+            Some(())
+        },
+        copy: |s, from| s.open.dialect.decimal_separator = from.open.dialect.decimal_separator,
+    },
+    Variable {
+        names: &["thousands"],
+        takes: "one ASCII character that is no part of a number, and not the decimal separator, or none",
+        set: |s, text| {
+            let byte = optional(text, separator)?;
+            if byte == Some(s.open.dialect.decimal_separator) {
+                return None;
+            }
+            s.open.dialect.thousands = byte;
+            Some(())
+        },
+        copy: |s, from| s.open.dialect.thousands = from.open.dialect.thousands,
+    },
+    Variable {
+        names: &["dateformat"],
+        takes: "a format such as %d.%m.%Y, or none",
+        set: |s, text| optional(text, time_format).map(|format| s.open.dialect.date_format = format),
+        copy: |s, from| s.open.dialect.date_format.clone_from(&from.open.dialect.date_format),
+    },
+    Variable {
+        names: &["timestampformat"],
+        takes: "a format such as %d.%m.%Y %H:%M, or none",
+        set: |s, text| optional(text, time_format).map(|format| s.open.dialect.timestamp_format = format),
+        copy: |s, from| s.open.dialect.timestamp_format.clone_from(&from.open.dialect.timestamp_format),
+    },
+    Variable {
+        names: &["encoding"],
+        takes: "a character encoding such as utf-8, latin-1, windows-1252 or utf-16",
+        set: |s, text| charset(text).map(|name| s.open.dialect.charset = Some(name)),
+        copy: |s, from| s.open.dialect.charset.clone_from(&from.open.dialect.charset),
+    },
+    Variable {
         names: &["infer_rows"],
         takes: "a number from 1 on",
         set: |s, text| number(text, 1, u64::MAX).map(|n| s.open.infer_rows = n as usize),
@@ -221,6 +291,31 @@ pub fn byte(text: &str) -> Option<u8> {
         _ if text.is_ascii() && text.len() == 1 => text.bytes().next(),
         _ => None,
     }
+}
+
+/// Reads what may be `none`.
+fn optional<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+    if text.eq_ignore_ascii_case("none") { Some(None) } else { read(text).map(Some) }
+}
+
+/// Reads the fields that are NULL, which have commas between them.
+pub fn nulls(text: &str) -> Vec<String> {
+    if text.is_empty() { Vec::new() } else { text.split(',').map(String::from).collect() }
+}
+
+/// Reads one ASCII character that may stand in a number beside its digits.
+pub fn separator(text: &str) -> Option<u8> {
+    byte(text).filter(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'\n' | b'\r'))
+}
+
+/// Reads a format of dates or timestamps.
+pub fn time_format(text: &str) -> Option<String> {
+    TimeFormat::parse(text).ok().map(|_| text.to_string())
+}
+
+/// Reads the name of a character encoding.
+pub fn charset(text: &str) -> Option<String> {
+    formats::rows::rewrite::charset(text).ok().map(|_| text.to_string())
 }
 
 /// Reads a memory limit, in bytes.

@@ -12,7 +12,7 @@ use formats::rows::schema_probe::Like;
 use formats::rows::wider::wider;
 use schema::manifest::{FILE_NAME, Manifest};
 use schema::text::{ddl, json};
-use schema::{FileEntry, FormatOptions, OnError, Source};
+use schema::{Dialect, FileEntry, FormatOptions, OnError, Source};
 
 use super::choice;
 
@@ -34,6 +34,24 @@ pub fn with_file(name: &str, bytes: &[u8], run: impl FnOnce(&Path)) {
     });
 }
 
+/// One of some ways to write text.
+fn dialect(bytes: &[u8]) -> Dialect {
+    let plain = Dialect::default();
+    let charsets = ["latin-1", "utf-16", "shift_jis", "gb18030", "iso-2022-jp"];
+    match choice(&bytes[bytes.len() / 2..], 12) {
+        0 => Dialect { skip: 2, comment: Some(b'#'), escape: Some(b'\\'), ..plain },
+        1 => Dialect { nulls: vec!["NA".into(), "".into()], thousands: Some(b'\''), ..plain },
+        2 => Dialect { decimal_separator: b',', thousands: Some(b'.'), ..plain },
+        3 => Dialect {
+            date_format: Some("%d.%m.%Y".into()),
+            timestamp_format: Some("%Y%m%dT%H%M%S%z".into()),
+            ..plain
+        },
+        at @ 4..9 => Dialect { charset: Some(charsets[at - 4].into()), comment: Some(b'#'), ..plain },
+        _ => plain,
+    }
+}
+
 /// Opens a file without a telling name, as a user would, and reads it.
 pub fn inference(bytes: &[u8]) {
     with_file("f", bytes, |path| {
@@ -42,6 +60,7 @@ pub fn inference(bytes: &[u8]) {
             encoding: encodings[choice(bytes, encodings.len())].map(String::from),
             on_error: OnError::Skip,
             max_record: 4096,
+            dialect: dialect(bytes),
             ..OpenOptions::default()
         };
         // A column format has a target of its own.

@@ -21,14 +21,27 @@ pub struct Beginning {
 
 /// The first `most` bytes of a file, decompressed. Fewer only if the file has no more.
 pub fn first_bytes(file: &FileEntry, compression_name: &str, most: usize) -> Result<Vec<u8>> {
-    let mut bytes = begin(file, compression_name, most)?.0.bytes;
+    first_of(file, compression(compression_name)?.decompressor()?, most)
+}
+
+/// The first `most` bytes of a file, as the decompressor gives them. Fewer only if the file has no more.
+pub fn first_of(
+    file: &FileEntry,
+    decompressor: Option<Box<dyn Decompressor>>,
+    most: usize,
+) -> Result<Vec<u8>> {
+    let mut bytes = begin(file, decompressor, most)?.0.bytes;
     bytes.truncate(most);
     Ok(bytes)
 }
 
-/// The first `most` bytes of a file, decompressed, and how many bytes of the file these are.
-pub fn beginning(file: &FileEntry, compression_name: &str, most: usize) -> Result<Beginning> {
-    let (beginning, decompressor) = begin(file, compression_name, most)?;
+/// The first `most` bytes of a file, as the decompressor gives them, and how many bytes of the file these are.
+pub fn beginning(
+    file: &FileEntry,
+    decompressor: Option<Box<dyn Decompressor>>,
+    most: usize,
+) -> Result<Beginning> {
+    let (beginning, decompressor) = begin(file, decompressor, most)?;
     let Some(mut decompressor) = decompressor else { return Ok(beginning) };
     let Beginning { mut bytes, packed, is_whole } = beginning;
     // What was consumed may hold the rest of a block too.
@@ -53,11 +66,11 @@ pub fn beginning(file: &FileEntry, compression_name: &str, most: usize) -> Resul
 /// The first `most` bytes, or some more, of a file, and the decompressor; `packed` are the bytes that it has consumed.
 fn begin(
     file: &FileEntry,
-    compression_name: &str,
+    decompressor: Option<Box<dyn Decompressor>>,
     most: usize,
 ) -> Result<(Beginning, Option<Box<dyn Decompressor>>)> {
     let input = Input::of(file)?;
-    let Some(mut decompressor) = compression(compression_name)?.decompressor()? else {
+    let Some(mut decompressor) = decompressor else {
         let bytes = input.read_range(&(0..most as u64))?.to_vec();
         let packed = bytes.len() as u64;
         return Ok((Beginning { is_whole: bytes.len() < most || packed == file.bytes, packed, bytes }, None));

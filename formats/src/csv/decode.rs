@@ -1,10 +1,12 @@
 //! Decodes csv (RFC 4180): windows of regular records column by column, others one by one.
 
-use schema::OnError;
+use arrow_schema::DataType;
+use schema::{FormatOptions, OnError};
 
 use super::count::count;
 use super::first::FirstRecord;
 use super::index::Index;
+use super::style::{Style, Styled};
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
@@ -31,6 +33,8 @@ pub struct CsvSyntax {
 }
 
 impl Syntax for CsvSyntax {
+    const UTF8: bool = true;
+
     #[inline(always)]
     fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
         if start == end {
@@ -53,6 +57,16 @@ impl Syntax for CsvSyntax {
         }
         out.extend_from_slice(rest);
         Some(0)
+    }
+
+    #[cold]
+    fn refusal(&self, value: &[u8]) -> Option<&'static str> {
+        std::str::from_utf8(value).is_err().then_some("these bytes are not UTF-8")
+    }
+
+    #[cold]
+    fn cure(&self, value: &[u8], data_type: &DataType) -> Option<&'static str> {
+        cure(value, self.quote, data_type)
     }
 
     #[inline(always)]
@@ -116,6 +130,30 @@ impl CsvSyntax {
     }
 }
 
+/// What would read a field that is no value of the type of its column.
+fn cure(value: &[u8], quote: u8, data_type: &DataType) -> Option<&'static str> {
+    let value = value.trim_ascii();
+    let unquoted = value.strip_prefix(&[quote]).and_then(|value| value.strip_suffix(&[quote]));
+    let value = unquoted.unwrap_or(value).trim_ascii();
+    if std::str::from_utf8(value).is_err() {
+        return Some("--encoding latin-1 reads it, or windows-1252, utf-16 or what the file has");
+    }
+    let is_of = |marks: &[u8]| value.iter().all(|byte| byte.is_ascii_digit() || marks.contains(byte));
+    let words: [&[u8]; 9] = [b"na", b"n/a", b"#n/a", b"null", b"none", b"nil", b"-", b"--", b"?"];
+    if value == br"\N" || words.iter().any(|word| value.eq_ignore_ascii_case(word)) {
+        Some("--nullstr names the texts that are NULL")
+    } else if data_type.is_numeric() && value.contains(&b',') && is_of(b"+-.,eE") {
+        Some("--decimal-separator , and --thousands say how numbers are written")
+    } else if data_type.is_temporal()
+        && value.first().is_some_and(u8::is_ascii_digit)
+        && is_of(b"./-: APMapm")
+    {
+        Some("--dateformat and --timestampformat say how dates are written")
+    } else {
+        None
+    }
+}
+
 /// A record that was found byte by byte.
 pub struct Single {
     /// Its fields, as many of them as were asked for.
@@ -130,6 +168,12 @@ impl Single {
     /// Whether it is a blank line.
     pub fn is_blank(&self) -> bool {
         self.count == 1 && matches!(self.fields[..], [(start, end)] if start == end)
+    }
+
+    /// Whether it is a comment, of which its character is left.
+    pub fn is_comment(&self, bytes: &[u8], comment: Option<u8>) -> bool {
+        let is_it = |start: usize, end: usize| bytes[start..end].trim_ascii().iter().copied().eq(comment);
+        comment.is_some() && self.count == 1 && matches!(self.fields[..], [(start, end)] if is_it(start, end))
     }
 }
 
@@ -171,6 +215,24 @@ pub fn single_record(bytes: &[u8], at: usize, last: bool, marks: Marks, most: us
     Some(Single { fields, count, end })
 }
 
+/// The lines that are skipped at the beginning of a file.
+fn skipped(format: &FormatOptions) -> u64 {
+    format.dialect.as_ref().map_or(0, |dialect| dialect.skip)
+}
+
+/// An error of one of the first records, which may be no record.
+fn at_beginning(mut error: Error) -> Error {
+    /// Lines before a header are hardly more.
+    const LINES: u64 = 30;
+    if let Error::Data(e) = &mut error
+        && e.line.is_some_and(|line| line <= LINES)
+        && let Some(help) = &mut e.help
+    {
+        help.push_str(", --skip N passes over lines before the header");
+    }
+    error
+}
+
 /// The parser of csv.
 pub struct CsvParser {
     /// Positions in the record of the columns wanted.
@@ -179,6 +241,12 @@ pub struct CsvParser {
     columns: usize,
     marks: Marks,
     syntax: CsvSyntax,
+    /// How values are written, if that is not as palais writes them.
+    style: Option<Style>,
+    comment: Option<u8>,
+    /// The lines that are skipped at the beginning of a file, and those of them that are not counted yet.
+    skip: u64,
+    skipped: u64,
     index: Index,
     max_record: usize,
     /// The header is still to come.
@@ -204,6 +272,10 @@ impl CsvParser {
             columns: scan.schema.fields().len(),
             marks,
             syntax: CsvSyntax::new(marks).of_inferred(format.inferred),
+            style: Style::new(format)?,
+            comment: format.comment(),
+            skipped: if first { skipped(format) } else { 0 },
+            skip: skipped(format),
             index: Index::default(),
             max_record: format.max_record,
             header: first && format.header,
@@ -213,10 +285,15 @@ impl CsvParser {
         })
     }
 
+    /// Whether a comment looks as a record does, which has one field.
+    fn is_mixed(&self) -> bool {
+        self.columns == 1 && self.comment.is_some()
+    }
+
     /// Counts regular records from `at` on where no column is wanted; gives the bytes consumed. What it leaves is
     /// decoded.
     fn count(&self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
-        if !self.wanted.is_empty() {
+        if !self.wanted.is_empty() || self.is_mixed() {
             return Ok(0);
         }
         // No record of the window is longer than the window.
@@ -240,6 +317,9 @@ impl CsvParser {
         let counted = self.count(input, at, batch)?;
         if counted > 0 {
             return Ok(counted);
+        }
+        if self.is_mixed() {
+            return self.single(input, at, batch);
         }
         let len = input.block.len();
         let mut size = WINDOW_BYTES;
@@ -290,14 +370,18 @@ impl CsvParser {
         let records = Records::of(input, at..end, count, lines as u64);
         let (index, columns, wanted) = (&self.index, self.columns, &self.wanted);
         let bytes = input.block.as_slice();
-        batch.append(records, self.syntax, |i| {
+        let fields = |i: usize| {
             let last = wanted[i] == columns - 1;
             index.fields(wanted[i], columns, count).map(move |(start, end)| {
                 // The carriage return of a CRLF is no part of the last field.
                 let cut = last && end > start && bytes[end - 1] == b'\r';
                 (start, end - usize::from(cut))
             })
-        })?;
+        };
+        match &self.style {
+            None => batch.append(records, self.syntax, fields)?,
+            Some(style) => batch.append(records, Styled { plain: self.syntax, style }, fields)?,
+        }
         Ok(end - at)
     }
 
@@ -312,15 +396,16 @@ impl CsvParser {
             let records = Records::of(input, at..bytes.len(), 1, 0);
             return Err(batch.unclosed_quote(&records));
         };
-        let (blank, Single { mut fields, count, end }) = (record.is_blank(), record);
+        let (blank, comment) = (record.is_blank(), record.is_comment(bytes, self.comment));
+        let Single { mut fields, count, end } = record;
         if end - at > self.max_record {
             return Ok(0);
         }
         let lines = memchr::memchr_iter(b'\n', &bytes[at..end]).count() as u64;
         let records = Records::of(input, at..end, 1, lines);
-        if self.header || (blank && self.columns > 1) {
-            // Blank lines may stand before the header.
-            self.header &= blank;
+        if self.header || comment || (blank && self.columns > 1) {
+            // Blank lines and comments may stand before the header.
+            self.header &= blank || comment;
             batch.pass_lines(lines);
         } else if count == self.columns {
             self.one(records, &fields, batch)?;
@@ -330,19 +415,23 @@ impl CsvParser {
             self.one(records, &fields, batch)?;
         } else {
             let message = format!("expected {} fields, this record has {count}", self.columns);
-            batch.malformed(records, message, 0)?;
+            batch.malformed(records, message, 0).map_err(at_beginning)?;
         }
         Ok(end - at)
     }
 
     fn one(&self, records: Records, fields: &[(usize, usize)], batch: &mut Batch) -> Result<()> {
-        batch.append(records, self.syntax, |i| std::iter::once(fields[self.wanted[i]]))
+        let fields = |i: usize| std::iter::once(fields[self.wanted[i]]);
+        match &self.style {
+            None => batch.append(records, self.syntax, fields),
+            Some(style) => batch.append(records, Styled { plain: self.syntax, style }, fields),
+        }
     }
 }
 
 impl RecordParser for CsvParser {
     fn restart(&mut self) {
-        self.header = self.headers;
+        (self.header, self.skipped) = (self.headers, self.skip);
         self.first.restart();
     }
 
@@ -353,6 +442,7 @@ impl RecordParser for CsvParser {
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let mut at = input.at;
         let end = input.limit.min(input.block.len());
+        batch.pass_lines(std::mem::take(&mut self.skipped));
         self.first.check(&input, at)?;
         while at < end && batch.room() > 0 {
             let consumed =

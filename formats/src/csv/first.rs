@@ -17,6 +17,7 @@ pub struct FirstRecord {
     schema: Option<SchemaRef>,
     header: bool,
     marks: Marks,
+    comment: Option<u8>,
     /// The one of the file at hand was looked at, or is not to be.
     passed: bool,
 }
@@ -25,7 +26,13 @@ impl FirstRecord {
     /// For the files of a scan; `first` says that the data begins at the file's beginning.
     pub fn new(scan: &ScanOptions, marks: Marks, first: bool) -> FirstRecord {
         let schema = (scan.unseen == DeferredValidation::Header).then(|| scan.schema.clone());
-        FirstRecord { passed: schema.is_none() || !first, schema, header: scan.format.header, marks }
+        FirstRecord {
+            passed: schema.is_none() || !first,
+            schema,
+            header: scan.format.header,
+            marks,
+            comment: scan.format.comment(),
+        }
     }
 
     /// Another file begins.
@@ -51,7 +58,8 @@ impl FirstRecord {
             let Some(record) = single_record(bytes, at, input.last, self.marks, most) else { return Ok(()) };
             // A blank line of one column is a row, unless it stands before the header.
             let row = schema.fields().len() == 1 && !self.header;
-            if row || !record.is_blank() {
+            let passed = record.is_comment(bytes, self.comment) || (!row && record.is_blank());
+            if !passed {
                 break record.fields;
             }
             at = record.end;

@@ -2,8 +2,9 @@
 //!
 //! - `index`: where fields and records end; `count`: how many records there are.
 //! - `decode`: bytes to rows.
+//! - [`style`]: how other programs write values.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first records; `schema_probe`: whether another has the same; `first`: whether all
+//! - `infer`: the columns of a file from its first records, and some of a large file from other [`places`]; `schema_probe`: whether another has the same; `first`: whether all
 //!   have a header or none.
 
 mod count;
@@ -12,7 +13,9 @@ mod encode;
 mod first;
 mod index;
 mod infer;
+pub(crate) mod places;
 mod schema_probe;
+pub mod style;
 
 use schema::FormatOptions;
 
@@ -32,9 +35,16 @@ pub static CSV: RowFormat = RowFormat {
     splits: |_| true,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |file, options, rows| {
-        infer(file, options, true, |seen| Ok(Box::new(infer::CsvInference::new(options, rows, seen)?)))
+        let places = || places::lines(file, options);
+        infer(file, options, true, |seen| {
+            Ok(Box::new(infer::CsvInference::new(options, rows, seen, places)?))
+        })
     },
-    probe: |options, rows, known| Some(Box::new(schema_probe::CsvProbe::new(options, rows, known)?)),
+    probe: |options, rows, known| {
+        // What a file with a style may hold is for the full look.
+        let is_plain = options.dialect.is_none();
+        Some(Box::new(schema_probe::CsvProbe::new(options, rows, known).filter(|_| is_plain)?))
+    },
     writer: |schema, options| Ok(Box::new(encode::CsvWriter::new(schema, options)?)),
 };
 

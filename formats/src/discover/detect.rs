@@ -80,11 +80,12 @@ pub fn stem(path: &Path) -> String {
 }
 
 /// Detects the encoding and compression of a file that is not empty, by its content. An encoding or compression that an
-/// option gives is taken as it is.
+/// option gives is taken as it is. `has_charset` says that an option gives the character encoding too.
 pub fn by_content(
     file: &FileEntry,
     encoding: Option<&str>,
     given_compression: Option<&str>,
+    has_charset: bool,
 ) -> Result<Detected> {
     let path = file.path.as_path();
     let named = by_name(path);
@@ -107,13 +108,15 @@ pub fn by_content(
         let detected = Detected { encoding: format(name)?.name(), compression, delimiter };
         let detected = checked(path, detected)?;
         // UTF-16 is an error here, because the error of the decoder would only name its first bytes.
-        if !format(name)?.compresses_inside() {
+        if !format(name)?.compresses_inside() && !has_charset {
             refuse_utf16(path, &first_bytes(file, compression, 2)?)?;
         }
         return Ok(detected);
     }
     let head = first_bytes(file, compression, HEAD)?;
-    refuse_utf16(path, &head)?;
+    if !has_charset {
+        refuse_utf16(path, &head)?;
+    }
     // A csv file may begin with the letters PAR1. A Parquet file ends with them too.
     let magic = match magic(&head) {
         Some("parquet") if compression == "none" && !ends_with(&input, b"PAR1")? && is_text(&head) => None,
@@ -147,8 +150,8 @@ fn refuse_utf16(path: &Path, head: &[u8]) -> Result<()> {
     if !head.starts_with(b"\xff\xfe") && !head.starts_with(b"\xfe\xff") {
         return Ok(());
     }
-    let help = "make it UTF-8: iconv -f UTF-16 -t UTF-8 FILE".to_string();
-    Err(Error::location(path.display(), "the text is UTF-16, and only UTF-8 is read", Some(help)))
+    let help = "--encoding utf-16 reads it".to_string();
+    Err(Error::location(path.display(), "the text is UTF-16, and not UTF-8", Some(help)))
 }
 
 /// Refuses a compression around a file of an encoding that compresses inside.

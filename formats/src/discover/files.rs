@@ -4,16 +4,18 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
-use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses, Source, Table};
+use schema::{DeferredValidation, Dialect, FileEntry, FileSet, FormatOptions, Guesses, Source, Table};
 
 use super::detect::{self, Detected, Named};
 use super::layouts::Layouts;
 use super::list::Found;
 use super::unify::{Match, Unified};
-use super::{OpenOptions, assemble, hive, sniff};
+use super::{OpenOptions, assemble, hive, sniff, styles};
 use crate::cbor::Cbor;
 use crate::compress::compression;
 use crate::compress::head::first_bytes;
+use crate::csv::places;
+use crate::csv::style::Style;
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::msgpack::Msgpack;
@@ -21,6 +23,7 @@ use crate::parallel;
 use crate::registry::format;
 use crate::rows::quotes::Marks;
 use crate::rows::reader::BYTE_ORDER_MARK;
+use crate::rows::rewrite::{charset, first_text};
 use crate::rows::schema_probe::{Like, SchemaProbe};
 use crate::rows::tagged::Tagged;
 use crate::rows::tagged::outer::{self, Layout};
@@ -167,7 +170,8 @@ fn detect_one(
     if !is_empty(file)? && (encoding.is_none() || !*looked) {
         *looked = true;
         let (encoding, compression) = (options.encoding.as_deref(), options.compression.as_deref());
-        return Ok(Some(detect::by_content(file, encoding, compression)?));
+        let has_charset = options.dialect.charset.is_some();
+        return Ok(Some(detect::by_content(file, encoding, compression, has_charset)?));
     }
     let compression = match &options.compression {
         Some(name) => compression(name)?.name(),
@@ -198,15 +202,27 @@ fn base_options(
     {
         format.in_array = lies_in_array(&files[first], detected, given)?;
     }
+    let mut dialect = dialect(detected.encoding, options)?;
+    format.set_dialect(&dialect);
     if detected.encoding != "csv" {
         return Ok(format);
     }
+    Style::new(&format)?;
     let delimiter = options.delimiter.or(detected.delimiter);
-    let (head, delimiter) = match first {
-        Some(_) => csv_head(file, detected.compression, delimiter, options)?,
-        None => (Vec::new(), delimiter.unwrap_or(format.delimiter)),
+    let mut head = match first {
+        Some(_) => csv_head(file, &mut format, delimiter)?,
+        None => Vec::new(),
     };
-    format.delimiter = delimiter;
+    if given.is_none()
+        && dialect.skip == 0
+        && options.header != Some(false)
+        && let Some((lines, found)) = sniff::preamble(&head, delimiter, format.quote)
+        && dialect.comment.is_none()
+    {
+        dialect.skip = lines;
+        format.set_dialect(&dialect);
+        head = csv_head(file, &mut format, Some(found))?;
+    }
     if sniff::has_lone_returns(&head, Marks { delimiter: format.delimiter, quote: format.quote }) {
         let message = "its lines end in carriage returns alone, and only newlines end a line";
         let help = "make newlines of them: tr '\\r' '\\n' < FILE".to_string();
@@ -217,6 +233,15 @@ fn base_options(
         Some(header) => header,
         None => has_header(&file.path, &head, &format, given)?,
     };
+    if given.is_none() && first.is_some() {
+        let mut records = sniff::records(&head, format.delimiter, format.quote, usize::MAX);
+        records.drain(..usize::from(format.header).min(records.len()));
+        for lines in places::lines(file, &format) {
+            records.extend(sniff::records(&lines, format.delimiter, format.quote, usize::MAX));
+        }
+        styles::find(&records, &mut dialect);
+        format.set_dialect(&dialect);
+    }
     Ok(format)
 }
 
@@ -237,24 +262,57 @@ fn is_array<T: Tagged>(tagged: T, head: &[u8], whole: bool, given: Option<&Schem
     }
 }
 
-/// The beginning of a csv file, and its delimiter, which is detected if it is not given. The beginning is so long that
-/// the first record is whole and another one follows. The first record may have the names of very many columns.
-fn csv_head(
-    file: &FileEntry,
-    compression: &str,
-    delimiter: Option<u8>,
-    options: &OpenOptions,
-) -> Result<(Vec<u8>, u8)> {
+/// How the text of files of an encoding is written, as far as the options say it: other texts than csv have a character
+/// encoding and nothing else.
+///
+/// # Errors
+/// There is no such character encoding.
+fn dialect(encoding: &str, options: &OpenOptions) -> Result<Dialect> {
+    let named = options.dialect.charset.as_deref().map(charset).transpose()?.flatten();
+    let charset = named.map(|charset| charset.name().to_string());
+    Ok(match encoding {
+        // A quote that is doubled escapes itself.
+        "csv" => Dialect {
+            charset,
+            escape: options.dialect.escape.filter(|escape| *escape != options.quote),
+            ..options.dialect.clone()
+        },
+        "jsonl" | "text" => Dialect { charset, ..Dialect::default() },
+        _ => Dialect::default(),
+    })
+}
+
+/// The beginning of a csv file, without its comments. It is so long that the first record is whole and another one
+/// follows. The first record may have the names of very many columns. The delimiter is detected if it is not given.
+fn csv_head(file: &FileEntry, format: &mut FormatOptions, delimiter: Option<u8>) -> Result<Vec<u8>> {
     let mut most = SNIFF_BYTES;
-    let mut head = first_bytes(file, compression, most)?;
-    let delimiter = delimiter.unwrap_or_else(|| sniff::delimiter(&head, options.quote));
-    let marks = Marks { delimiter, quote: options.quote };
-    // A record that is longer than the limit can't be read anyway.
-    while head.len() == most && most <= options.max_record && !sniff::has_records(&head, marks) {
-        most = most.saturating_mul(4);
-        head = first_bytes(file, compression, most)?;
+    format.delimiter = delimiter.unwrap_or(format.delimiter);
+    let mut head = first_text(file, format, most)?;
+    if delimiter.is_none() {
+        let found = sniff::delimiter(&without_comments(&head, format.comment()), format.quote);
+        if found != format.delimiter {
+            // Which quotes open, and so which comments begin, is told by the delimiter.
+            format.delimiter = found;
+            head = first_text(file, format, most)?;
+        }
     }
-    Ok((head, delimiter))
+    let marks = Marks { delimiter: format.delimiter, quote: format.quote };
+    // A record that is longer than the limit can't be read anyway.
+    while head.len() == most
+        && most <= format.max_record
+        && !sniff::has_records(&without_comments(&head, format.comment()), marks)
+    {
+        most = most.saturating_mul(4);
+        head = first_text(file, format, most)?;
+    }
+    Ok(without_comments(&head, format.comment()).into_owned())
+}
+
+/// Text without the lines of which nothing is left but what a comment begins with.
+fn without_comments(text: &[u8], comment: Option<u8>) -> Cow<'_, [u8]> {
+    let Some(comment) = comment else { return Cow::Borrowed(text) };
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    Cow::Owned(lines.filter(|line| line.trim_ascii() != [comment]).flatten().copied().collect())
 }
 
 /// Whether a csv file that begins with `head` has a header.
@@ -315,8 +373,8 @@ impl Opening<'_> {
             return Ok(());
         }
         let entry = &self.files[file];
-        let (head, _) =
-            csv_head(entry, self.detected[file].compression, Some(self.base.delimiter), self.options)?;
+        let mut format = self.options(file).into_owned();
+        let head = csv_head(entry, &mut format, Some(self.base.delimiter))?;
         match has_header(&entry.path, &head, self.base, None)? {
             true => Ok(()),
             false => {
@@ -329,11 +387,11 @@ impl Opening<'_> {
 
     /// Whether a quick look shows for certain that the first records of a file have the known schema.
     fn begins_like_known(&self, probe: &mut dyn SchemaProbe, file: usize) -> bool {
-        let compression = self.detected[file].compression;
+        let format = self.options(file);
         let mut most = LOOK_BYTES;
         // The full look at a file reports a record that is too long.
         while self.files[file].bytes > 0 && most <= MOST_LOOKED.min(self.base.max_record) {
-            let Ok(head) = first_bytes(&self.files[file], compression, most) else { return false };
+            let Ok(head) = first_text(&self.files[file], &format, most) else { return false };
             let whole = head.len() < most;
             match probe.look(head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head), whole) {
                 Like::Same => return true,

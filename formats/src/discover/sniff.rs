@@ -59,6 +59,50 @@ fn consistent(head: &[u8], quote: u8) -> Option<u8> {
     })
 }
 
+/// The most lines before a header that are passed over without being told.
+const PREAMBLE: usize = 30;
+
+/// The lines that stand before the header of a csv text, and its delimiter, where that is clear: the first record has
+/// another number of fields than those that follow, or a title in one of them, a later one has names above values, all records behind that have as many
+/// fields, and no line before it does.
+pub fn preamble(head: &[u8], delimiter: Option<u8>, quote: u8) -> Option<(u64, u8)> {
+    let delimiters = delimiter.as_ref().map_or(DELIMITERS, std::slice::from_ref);
+    // Spreadsheets put delimiters behind a title, as many as other rows have.
+    let is_title = |record: &[String]| {
+        record.len() < 2 || record.iter().filter(|field| !field.trim().is_empty()).count() < 2
+    };
+    let is_even = |records: &[Vec<String>]| records.iter().all(|record| record.len() == records[0].len());
+    if delimiters.iter().any(|&delimiter| {
+        let records = records(head, delimiter, quote, RECORDS);
+        records.first().is_none_or(|first| !is_title(first)) && is_even(&records)
+    }) {
+        return None;
+    }
+    let ends = memchr::memchr_iter(b'\n', head).map(|newline| newline + 1);
+    for (lines, end) in (1..).zip(ends.take(PREAMBLE)) {
+        let (before, behind) = head.split_at(end);
+        for &delimiter in delimiters {
+            let records = records(behind, delimiter, quote, RECORDS);
+            let Some(first) = records.first().filter(|first| first.len() > 1 && records.len() > 1) else {
+                continue;
+            };
+            let is_whole = |line: &[u8]| {
+                let records = self::records(line, delimiter, quote, 1);
+                records.first().is_some_and(|record| record.len() == first.len() && !is_title(record))
+            };
+            if is_even(&records)
+                && first.iter().all(|name| !name.trim().is_empty())
+                && header(&records, None) == Ok(true)
+                && has_values(&records[1..])
+                && !before.split(|byte| *byte == b'\n').any(is_whole)
+            {
+                return Some((lines, delimiter));
+            }
+        }
+    }
+    None
+}
+
 /// The first records of a csv text, `most` at most. A record that the end of `head` may have cut is left out, unless it
 /// is the only one.
 pub fn records(head: &[u8], delimiter: u8, quote: u8, most: usize) -> Vec<Vec<String>> {
@@ -178,13 +222,25 @@ pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, 
     Ok((0..trimmed.len()).any(names_values) || (distinct && trimmed.iter().enumerate().all(named)))
 }
 
+/// Whether some column of records has nothing but values.
+fn has_values(records: &[Vec<String>]) -> bool {
+    let width = records.first().map_or(0, Vec::len);
+    (0..width).any(|column| {
+        let fields = records.iter().filter_map(|record| record.get(column)).map(|field| field.trim());
+        let mut fields = fields.filter(|field| !field.is_empty()).peekable();
+        fields.peek().is_some() && fields.all(is_value)
+    })
+}
+
 /// Whether a field is a number, a boolean, or a date or time.
 fn is_value(field: &str) -> bool {
-    let time = |c: char| c.is_ascii_digit() || matches!(c, '-' | '/' | ':' | '.' | 'T' | 'Z' | '+' | ' ');
+    let time =
+        |c: char| c.is_ascii_digit() || matches!(c, '-' | '/' | ':' | '.' | ',' | 'T' | 'Z' | '+' | ' ');
     field.parse::<f64>().is_ok()
         || field.eq_ignore_ascii_case("true")
         || field.eq_ignore_ascii_case("false")
-        || (field.starts_with(|c: char| c.is_ascii_digit()) && field.chars().all(time))
+        || (field.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit())
+            && field.chars().all(time))
 }
 
 fn is_like_name(field: &str) -> bool {

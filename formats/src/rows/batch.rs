@@ -27,6 +27,9 @@ const SHOWN_BYTES: usize = 80;
 const HELP: &str =
     "--on-error null or --on-error skip passes over it and counts it, --schema gives other types";
 
+/// And where types were inferred.
+const INFERRED_HELP: &str = ", --infer-rows infers them from more rows";
+
 /// What helps where NULL is not allowed.
 const NOT_NULL_HELP: &str =
     "--on-error skip passes over its row and counts it, --schema without NOT NULL lets it be NULL";
@@ -259,9 +262,17 @@ impl Batch {
                 Some(refusal) => refusal.to_string(),
                 None => format!("expected {}{nulls}{}", expected(data_type), self.printed(data_type, text)),
             },
-            help: Some(if self.on_error == OnError::Null { NOT_NULL_HELP } else { HELP }.into()),
+            help: Some(self.help(text.and_then(|text| syntax.cure(text, data_type)))),
             ..DataError::default()
         }))
+    }
+
+    /// What helps against a value that does not fit, `cure` first.
+    fn help(&self, cure: Option<&str>) -> String {
+        let help = if self.on_error == OnError::Null { NOT_NULL_HELP } else { HELP };
+        let sample = if self.inferred { INFERRED_HELP } else { "" };
+        let cure = cure.map(|cure| format!("{cure}; ")).unwrap_or_default();
+        format!("{cure}{help}{sample}")
     }
 
     /// What is wrong with a number that is one, where types were inferred from examples.

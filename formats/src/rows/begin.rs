@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::blocks::{Blocks, Refill, Unpacking};
 use super::reader::{BYTE_ORDER_MARK, Phase, RowReader};
+use super::rewrite;
 use super::schema_probe::Like;
 use super::split::Border;
-use crate::compress;
 use crate::error::{Error, Result};
 use crate::reader::Next;
 
@@ -63,7 +63,7 @@ impl RowReader {
     pub(super) fn begin_next(&mut self) -> Result<bool> {
         let Some((source, size)) = self.next.take() else { return Ok(false) };
         let Some((_, scan, border)) = &self.again else { return Ok(false) };
-        let decompressor = compress::compression(&scan.format.compression)?.decompressor()?;
+        let decompressor = rewrite::decompressor(&scan.format)?;
         let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
         self.phase = if *border == Border::Unmarked { Phase::Read } else { Phase::Mark };
         self.blocks = Blocks::new(source, 0, unpacking, self.max_record);

@@ -8,11 +8,11 @@ use schema::{Cut, DeferredValidation, FileEntry, FormatOptions};
 use super::encoder::{RowEncoder, RowWriter};
 use super::head::{Head, head};
 use super::reader::{MakeDecoder, RowReader};
+use super::rewrite;
 use super::schema_probe::{MakeProbe, SchemaProbe};
 use super::sequential_splits::{MAX_UNIT, MAX_WINDOW, SequentialReader, SequentialSplits};
 use super::split::{self, Border, SharedBorders};
 use super::tagged::outer::LOOKED_AT;
-use crate::compress::head::first_bytes;
 use crate::compress::{self, Unit};
 use crate::error::{Error, Result};
 use crate::format::{Borders, Format, Morsel, Part, ScanOptions};
@@ -97,19 +97,20 @@ impl Format for RowFormat {
 
     fn cut(&self, file: &FileEntry, options: &FormatOptions) -> Result<Cut> {
         let compression = compress::compression(&options.compression)?;
-        let plain = compression.decompressor()?.is_none();
+        let rewrites = options.rewrites();
+        let plain = compression.decompressor()?.is_none() && !rewrites;
         let marked = self.border != Border::Unmarked;
         if file.bytes <= if plain { SMALL } else { SMALL_PACKED } || (plain && marked) {
             return Ok(Cut::Anywhere);
         }
         // What is wrong with a file is told when it is read.
-        let Ok(head) = first_bytes(file, compression.name(), HEAD_BYTES) else { return Ok(Cut::Anywhere) };
+        let Ok(head) = rewrite::first_text(file, options, HEAD_BYTES) else { return Ok(Cut::Anywhere) };
         if !(self.splits)(&head) {
             return Ok(Cut::Anywhere);
         }
         let input = Input::of(file)?;
         let mut window = FIRST_WINDOW;
-        while !plain && window <= MAX_WINDOW {
+        while !plain && !rewrites && window <= MAX_WINDOW {
             let bytes = input.read_range(&(0..window))?;
             match compression.unit(&bytes) {
                 Unit::Whole { raw, aligned, .. } if raw <= MAX_UNIT && (marked || aligned) => {
@@ -123,7 +124,7 @@ impl Format for RowFormat {
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
-        let plain = scan.format.compression == "none";
+        let plain = scan.format.compression == "none" && !scan.format.rewrites();
         Ok(match (file.cut, &file.listed) {
             _ if target_bytes == u64::MAX => split::whole(file),
             (Cut::Blocks, Some(listed)) => split::by_blocks(file, listed, target_bytes),
@@ -136,7 +137,7 @@ impl Format for RowFormat {
     }
 
     fn has_borders(&self, file: &FileEntry, options: &FormatOptions, target_bytes: u64) -> bool {
-        let plain = options.compression == "none" && file.cut == Cut::Anywhere;
+        let plain = options.compression == "none" && !options.rewrites() && file.cut == Cut::Anywhere;
         plain && self.border == Border::Quotes && file.bytes > target_bytes
     }
 

@@ -4,9 +4,9 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use schema::FileEntry;
 
-use super::Input;
 use super::reader::{BYTE_ORDER_MARK, MakeDecoder};
 use super::split::Border;
+use super::{Input, rewrite};
 use crate::compress::head::{Beginning, beginning};
 use crate::error::Result;
 use crate::format::ScanOptions;
@@ -39,7 +39,7 @@ pub fn head(
     most: usize,
 ) -> Result<Head> {
     let _reading = memory::read(&file.path);
-    let Beginning { bytes, packed, is_whole } = beginning(file, &scan.format.compression, most)?;
+    let Beginning { bytes, packed, is_whole } = beginning(file, rewrite::decompressor(&scan.format)?, most)?;
     let mut decoder = make(scan, true)?;
     let block = Buffer::from_vec(bytes);
     let is_marked = border != Border::Unmarked && block.starts_with(BYTE_ORDER_MARK);

@@ -71,6 +71,16 @@ impl Kinds {
         self.has(Kinds::TEXT)
     }
 
+    /// Whether a number is among them.
+    pub fn is_number(self) -> bool {
+        self.has(Kinds(Kinds::INT.0 | Kinds::UINT.0 | Kinds::HUGE.0 | Kinds::FLOAT.0))
+    }
+
+    /// Whether a day or a timestamp is among them.
+    pub fn is_moment(self) -> bool {
+        self.has(Kinds(Kinds::DATE.0 | Kinds::LOCAL.0 | Kinds::ZONED.0))
+    }
+
     fn has(self, other: Kinds) -> bool {
         self.0 & other.0 != 0
     }

@@ -6,6 +6,7 @@
 //! - [`quotes`]: the automaton of quotes, for borders and for records that are not regular.
 //! - [`reader`]: the adapter: which morsel is read, and where its first record begins.
 //! - `begin`: how it begins with a file; `seek`: how it finds that record; `speculative`: how it counts records without looking for quotes first.
+//! - [`rewrite`]: text in other encodings, and with lines and escapes that csv does not have.
 //! - [`sequential_splits`]: files whose pieces are found as they are read.
 //! - `stream`: cutting pieces of whole records off a stream.
 //! - `blocks`: which bytes are needed, decompression, records that cross blocks.
@@ -47,6 +48,7 @@ pub mod parse;
 pub mod print;
 pub mod quotes;
 pub mod reader;
+pub mod rewrite;
 pub mod schema_probe;
 mod seek;
 pub mod sequential_splits;

@@ -12,6 +12,7 @@ use schema::{FileEntry, FormatOptions, OnError};
 use super::Decoder;
 use super::blocks::{Blocks, Refill, Unpacking};
 use super::quotes::{Marks, State};
+use super::rewrite;
 use super::schema_probe::SchemaProbe;
 use super::source::Source;
 use super::speculative::Speculative;
@@ -63,6 +64,8 @@ pub struct RowReader {
     pub(super) max_record: usize,
     /// What is assumed of the morsel's borders where no column is read.
     pub(super) guess: Option<Speculative>,
+    /// The bytes of the file are rewritten, so that the offsets of values are not those of the file.
+    rewritten: bool,
     /// It reads a whole file, and others may follow.
     whole: bool,
     /// What the morsels of the file know of long records.
@@ -193,7 +196,7 @@ impl RowReader {
         size: Option<u64>,
         marks: Marks,
     ) -> Result<RowReader> {
-        let decompressor = compress::compression(&format.compression)?.decompressor()?;
+        let decompressor = rewrite::decompressor(format)?;
         let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
         let source = Source::new(range.start, range.end, size);
         let max_record = format.max_record.min(MAX_RECORD);
@@ -208,6 +211,7 @@ impl RowReader {
             marks,
             max_record,
             guess: None,
+            rewritten: format.rewrites(),
             whole: false,
             within: None,
             probe: None,
@@ -334,10 +338,9 @@ impl RowReader {
         self.phase = Phase::Done;
         error.map_or(Ok(Next::Done), Err)
     }
-}
 
-impl FileReader for RowReader {
-    fn next(&mut self) -> Result<Next> {
+    /// As [`FileReader::next`].
+    fn go_on(&mut self) -> Result<Next> {
         loop {
             let next = match &self.phase {
                 Phase::Gather { .. } => self.gather(),
@@ -373,6 +376,21 @@ impl FileReader for RowReader {
                 return Ok(next);
             }
         }
+    }
+}
+
+impl FileReader for RowReader {
+    fn next(&mut self) -> Result<Next> {
+        let rewritten = self.rewritten;
+        self.go_on().map_err(|mut error| {
+            if let Error::Data(e) = &mut error
+                && e.row.is_some()
+                && rewritten
+            {
+                e.offset = None;
+            }
+            error
+        })
     }
 
     fn give(&mut self, range: Range<u64>, bytes: Bytes) -> Result<()> {

@@ -24,6 +24,7 @@ use schema::Cut;
 use super::blocks::{self, Blocks, Unpacking};
 use super::quotes::{Transition, first_record};
 use super::reader::{BYTE_ORDER_MARK, Found, MAX_RECORD, MakeDecoder, RowReader};
+use super::rewrite;
 use super::source::Source;
 use super::split::{Border, SharedQuotes};
 use super::stream::{Find, Stream, walker};
@@ -220,7 +221,8 @@ impl SequentialReader {
                 if let Some(crc32) = self.crc32 {
                     source.check(crc32);
                 }
-                let unpacking = self.compression.decompressor()?.map_or(Unpacking::Plain, Unpacking::Stream);
+                let decompressor = rewrite::decompressor(&self.scan.format)?;
+                let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
                 let walker = match self.border {
                     Border::Unmarked => Some(walker(self.make, &self.scan)?),
                     Border::Newline | Border::Quotes => None,
@@ -317,6 +319,7 @@ impl SequentialReader {
     fn begin_rest(&mut self) -> Result<Option<Next>> {
         let Phase::AwaitRest { at, raw } = self.phase else { return Ok(None) };
         let Some(state) = self.turns.quotes.start(self.number) else { return Ok(Some(Next::Wait)) };
+        // What is rewritten has no units.
         let decompressor = if at == 0 { self.compression.decompressor() } else { self.compression.resume() };
         let unpacking = decompressor?.map_or(Unpacking::Plain, Unpacking::Stream);
         let source = Source::new(at, u64::MAX, self.size);

@@ -112,6 +112,11 @@ impl Shape {
         self.kinds.add(kinds);
     }
 
+    /// Nothing but values of these kinds was seen.
+    pub fn set(&mut self, kinds: Kinds) {
+        self.kinds = kinds;
+    }
+
     /// A decimal of so many digits was seen.
     pub fn decimal(&mut self, digits: Digits) {
         self.kinds.add(Kinds::DECIMAL.and(Kinds::TYPED));

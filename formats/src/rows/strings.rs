@@ -67,7 +67,8 @@ impl Strings {
         self.views.push_empty();
     }
 
-    /// Appends one string for each field of a stretch, with U+FFFD for what is not UTF-8.
+    /// Appends one string for each field of a stretch. What is not UTF-8 is bad where the syntax says so, and U+FFFD
+    /// elsewhere.
     #[inline(always)]
     pub fn extend_text<S: Syntax>(
         &mut self,
@@ -80,6 +81,7 @@ impl Strings {
         self.extend(syntax, stretch, fields, nullable, true, found, |views, value, replaced| {
             match value {
                 Value::Block(from, to) if stretch.utf8 => views.push(stretch.block, from, to),
+                other if S::UTF8 => return push_text(views, other, stretch),
                 other => *replaced += push_checked(views, other, stretch),
             }
             true
@@ -213,6 +215,17 @@ fn push_checked(views: &mut Views, value: Value, stretch: &TextBlock) -> u64 {
         return 0;
     }
     push_replaced(views, bytes)
+}
+
+/// Appends a value as text; false, and nothing is appended, if it is not UTF-8.
+#[inline(always)]
+fn push_text(views: &mut Views, value: Value, stretch: &TextBlock) -> bool {
+    let bytes = value.bytes(stretch);
+    let is_text = is_ascii(bytes) || simdutf8::basic::from_utf8(bytes).is_ok();
+    if is_text {
+        value.push(views, stretch);
+    }
+    is_text
 }
 
 /// Whether no byte has its topmost bit set: a quick look at short values, of which most are so.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use arrow_schema::TimeUnit;
+use arrow_schema::{DataType, TimeUnit};
 
 use super::parse::{self, Decimal, Float, Half, Integer};
 use super::walk::{Span, is_missing};
@@ -32,6 +32,9 @@ pub trait Syntax: Copy {
 
     /// Whether values may hold values: lists, structs and maps.
     const NESTED: bool = false;
+
+    /// Whether texts must be UTF-8; else what is not is read as U+FFFD and counted.
+    const UTF8: bool = false;
 
     /// What the field `start..end` holds; both are within `bytes`. If nothing else is said, that is the value as it
     /// stands, and no value where the field is [missing](super::walk::missing).
@@ -81,6 +84,11 @@ pub trait Syntax: Copy {
 
     /// Why a value can't be read, whatever the type of its column is; `None` if it can.
     fn refusal(&self, _value: &[u8]) -> Option<&'static str> {
+        None
+    }
+
+    /// What would read a value that is none of its column's type, which was inferred from examples.
+    fn cure(&self, _value: &[u8], _data_type: &DataType) -> Option<&'static str> {
         None
     }
 

@@ -13,15 +13,23 @@ use crate::common::*;
 use crate::csv::{rows, text_columns};
 
 #[test]
-fn invalid_utf8_becomes_the_replacement_character_and_is_counted() {
+fn text_that_is_not_utf8_is_a_bad_value() {
     let text = b"a\xffb,ok\n\xf0\x9f\x92,\"\xfe\"\"\"\nfine,fine\n";
-    let (batches, skipped) = read_whole(text, &scan(&text_columns(2), &options("csv"))).unwrap();
+    let strict = scan(&text_columns(2), &options("csv"));
+    assert_eq!(
+        message(read_whole(text, &strict)),
+        ", row 1, byte 0, column c0: these bytes are not UTF-8, found 'a\u{fffd}b'\n  help: --encoding latin-1 reads it, or \
+         windows-1252, utf-16 or what the file has; --on-error null or --on-error skip passes over it and counts it, \
+         --schema gives other types"
+    );
+    let mut nulls = strict.clone();
+    nulls.format.on_error = OnError::Null;
+    let (batches, skipped) = read_whole(text, &nulls).unwrap();
     let found = rows(&batches);
-    assert_eq!(found[0][0].as_deref(), Some("a\u{fffd}b"));
-    assert_eq!(found[1][0].as_deref(), Some("\u{fffd}"));
-    assert_eq!(found[1][1].as_deref(), Some("\u{fffd}\""));
+    assert_eq!((found[0][0].as_deref(), found[0][1].as_deref()), (None, Some("ok")));
+    assert_eq!((found[1][0].as_deref(), found[1][1].as_deref()), (None, None));
     assert_eq!(found[2][1].as_deref(), Some("fine"));
-    assert_eq!(skipped.replaced, 3);
+    assert_eq!((skipped.values, skipped.replaced), (3, 0));
     // As bytes they stay what they are.
     let schema = fields(&[("a", DataType::Binary), ("b", DataType::Utf8)]);
     let batch = concat(&schema, &read_whole(text, &scan(&schema, &options("csv"))).unwrap().0);

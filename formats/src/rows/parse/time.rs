@@ -177,6 +177,17 @@ pub fn timestamp(text: &[u8], unit: TimeUnit, zoned: bool) -> Option<i64> {
     i64::try_from(value).ok()
 }
 
+/// A day since 1970-01-01 and nanoseconds of it in `unit`s since then. Digits finer than the unit must be zeros.
+pub fn moment(day: i64, nanos: i64, unit: TimeUnit) -> Option<i64> {
+    let per_second = per_second(unit);
+    let nanos_per_unit = 1_000_000_000 / per_second;
+    if nanos % nanos_per_unit != 0 {
+        return None;
+    }
+    let value = i128::from(day) * 86_400 * i128::from(per_second) + i128::from(nanos / nanos_per_unit);
+    i64::try_from(value).ok()
+}
+
 /// A time of day `HH:MM[:SS[.fraction]]` in `unit`s since midnight. Digits finer than the unit must be zeros.
 pub fn time_of_day(text: &[u8], unit: TimeUnit) -> Option<i64> {
     let (seconds, nanos, rest) = leading_time(text)?;

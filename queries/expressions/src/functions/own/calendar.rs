@@ -5,6 +5,7 @@ use arrow_array::types::{Float64Type, IntervalMonthDayNano, Time64NanosecondType
 use arrow_schema::DataType;
 use chrono::{Datelike, NaiveDate};
 use datafusion_common::{Result, exec_datafusion_err};
+use schema::time_formats::{DAYS, MONTHS};
 
 use super::arguments::{Call, DAY, known};
 use super::{Gives, Own, Takes};
@@ -159,23 +160,6 @@ pub(super) fn days_of_month(date: NaiveDate) -> u32 {
         _ => 31,
     }
 }
-
-pub(super) const DAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-pub(super) const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 fn day_name(call: &Call) -> Result<ArrayRef> {
     let instants = call.instants(0)?;

@@ -1,0 +1,55 @@
+//! How csv files of other programs are written, where that is not as RFC 4180 and palais have it.
+
+use serde::{Deserialize, Serialize};
+
+/// What stands in a csv file besides records, and how its values are written. The default is what palais writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Dialect {
+    /// The character encoding, by a label of the WHATWG; UTF-8 if there is none. Other texts than csv have it too.
+    pub charset: Option<String>,
+    /// The lines before the header or the first record.
+    pub skip: u64,
+    /// What a comment begins with, which ends with its line.
+    pub comment: Option<u8>,
+    /// Inside quotes, what makes the byte behind it one like any other. Quotes are doubled if there is none.
+    pub escape: Option<u8>,
+    /// The fields that are NULL. A bare empty field is if there are none.
+    pub nulls: Vec<String>,
+    /// What stands before the fraction of a number.
+    pub decimal_separator: u8,
+    /// What stands between groups of three digits.
+    pub thousands: Option<u8>,
+    /// The format of dates, as of `strptime`.
+    pub date_format: Option<String>,
+    /// The format of timestamps, as of `strptime`.
+    pub timestamp_format: Option<String>,
+}
+
+impl Default for Dialect {
+    fn default() -> Dialect {
+        Dialect {
+            charset: None,
+            skip: 0,
+            comment: None,
+            escape: None,
+            nulls: Vec::new(),
+            decimal_separator: b'.',
+            thousands: None,
+            date_format: None,
+            timestamp_format: None,
+        }
+    }
+}
+
+impl Dialect {
+    /// Whether files are as palais writes them.
+    pub fn is_plain(&self) -> bool {
+        *self == Dialect::default()
+    }
+
+    /// Whether the bytes of a file are rewritten before its records are looked for.
+    pub fn rewrites(&self) -> bool {
+        self.charset.is_some() || self.skip > 0 || self.comment.is_some() || self.escape.is_some()
+    }
+}
