@@ -84,7 +84,7 @@ struct Charset {
 impl Rewriter {
     fn new(packed: Option<Box<dyn Decompressor>>, dialect: &Dialect, marks: Marks) -> Result<Rewriter> {
         let encoding = dialect.charset.as_deref().map(charset).transpose()?.flatten();
-        let syntax = (dialect.comment.is_some() || dialect.escape.is_some()).then(|| Rewriting {
+        let syntax = (dialect.comment.is_some() || dialect.escape.is_some()).then_some(Rewriting {
             marks,
             comment: dialect.comment,
             escape: dialect.escape,

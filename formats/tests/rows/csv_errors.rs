@@ -18,7 +18,7 @@ fn text_that_is_not_utf8_is_a_bad_value() {
     let strict = scan(&text_columns(2), &options("csv"));
     assert_eq!(
         message(read_whole(text, &strict)),
-        ", row 1, byte 0, column c0: these bytes are not UTF-8, found 'a\u{fffd}b'\n  help: --encoding latin-1 reads it, or \
+        ", row 1, byte 0, column column1: these bytes are not UTF-8, found 'a\u{fffd}b'\n  help: --encoding latin-1 reads it, or \
          windows-1252, utf-16 or what the file has; --on-error null or --on-error skip passes over it and counts it, \
          --schema gives other types"
     );
@@ -55,7 +55,7 @@ fn errors_name_the_place() {
     assert_eq!(
         message(read_whole(text.as_bytes(), &scan)),
         ", row 2, byte 15: expected 3 fields, this record has 2, found '2,b'\n  help: --on-error skip passes over such \
-         records and counts them"
+         records and counts them, --skip N passes over lines before the header"
     );
     let text = "1,a,2020-01-01,\n";
     assert!(message(read_whole(text.as_bytes(), &scan)).contains("this record has 4"));
