@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
 
 use super::from::rename;
-use super::query::{begin, is_by_name, limited, mapped, united};
+use super::query::{begin, is_by_name, mapped, united};
 use super::scope::{BoundCte, Ctes, Field, same};
 use super::{Binder, Bound};
 use crate::algebra::{ColumnId, Gives, Rel, Rounds, Stage, Values};
@@ -160,7 +160,7 @@ impl Binder<'_> {
         let query = cte.query;
         let range = self.range(query.limit_clause.as_ref(), query.fetch.as_ref())?;
         let rel = self.ordered(bound.rel, &bound.fields, query.order_by.as_ref(), cte.outer, ctes)?;
-        Ok(Bound { rel: limited(rel, range), fields: bound.fields })
+        Ok(Bound { rel: self.limited(rel, range)?, fields: bound.fields })
     }
 
     /// The term of a recursion with as many columns as the seed, of the same types, under the seed's names.

@@ -110,7 +110,7 @@ impl<'a> Binder<'a> {
 
     /// UNNEST in an expression of the select list: the column of the items.
     pub(super) fn unnested(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Expr> {
-        let (value, depth) = self.taken_apart(written, env)?;
+        let (value, depth) = self.unnest_call(written, env)?;
         self.items_of(value, &depth, env)
     }
 
@@ -157,7 +157,7 @@ impl<'a> Binder<'a> {
         }
         let place = function.name.span();
         let written = written(function)?;
-        let (value, depth) = self.taken_apart(&written, env).map_err(|error| error.at(place))?;
+        let (value, depth) = self.unnest_call(&written, env).map_err(|error| error.at(place))?;
         let is_struct = matches!(value.data_type, DataType::Struct(_));
         let value = match is_struct {
             true => value,
@@ -192,7 +192,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The argument of UNNEST, and how far it is taken apart.
-    fn taken_apart(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<(Expr, Depth)> {
+    fn unnest_call(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<(Expr, Depth)> {
         let usage = || {
             Error::Invalid(
                 "UNNEST takes a list: unnest(list), unnest(list, recursive := true), unnest(list, max_depth := 2)".into(),

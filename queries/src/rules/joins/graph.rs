@@ -409,7 +409,7 @@ pub fn members(set: Relations) -> impl Iterator<Item = usize> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn class<const N: usize>(members: [(usize, f64); N]) -> Class {
@@ -417,7 +417,7 @@ pub mod tests {
         Class::new(members.map(member).to_vec(), 0)
     }
 
-    pub fn key(a: usize, b: usize, values: f64) -> Class {
+    pub(in crate::rules::joins) fn key(a: usize, b: usize, values: f64) -> Class {
         class([(a, values), (b, values)])
     }
 
