@@ -47,7 +47,7 @@ fn options(input: &Input) -> anyhow::Result<OpenOptions> {
             Header::No => Some(false),
             Header::Auto => None,
         },
-        dialect: dialect(input)?,
+        dialect: Box::new(dialect(input)?),
         infer_rows: input.infer_rows as usize,
         union_by_name: input.union_by_name,
         on_error: match input.on_error {

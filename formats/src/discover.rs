@@ -69,7 +69,7 @@ pub struct OpenOptions {
     /// csv: whether the first record of each file holds names. If it is not given, the first file tells it.
     pub header: Option<bool>,
     /// Text: how it is written where that is not as palais writes it. What is not said may be found.
-    pub dialect: Dialect,
+    pub dialect: Box<Dialect>,
     /// The schema. If it is not given, it is inferred. Columns of csv match by their place, and columns of other
     /// encodings by their names.
     pub schema: Option<SchemaChoice>,
@@ -102,7 +102,7 @@ impl Default for OpenOptions {
             delimiter: None,
             quote: format.quote,
             header: None,
-            dialect: Dialect::default(),
+            dialect: Box::default(),
             schema: None,
             infer_rows: INFER_ROWS,
             union_by_name: false,

@@ -44,7 +44,7 @@ pub fn table(reader: &Reader, name: &str, options: &OpenOptions) -> Result<Table
             let found = open(location, name, &options)?;
             if let schema::Source::Files(set) = &found.source {
                 // With types it is not looked for again.
-                options.dialect = set.format.dialect.as_deref().cloned().unwrap_or_default();
+                options.dialect = set.format.dialect.clone().unwrap_or_default();
             }
             let is_of_files = |i: usize| match &found.source {
                 schema::Source::Files(set) => i < set.file_columns,

@@ -60,7 +60,7 @@ pub fn inference(bytes: &[u8]) {
             encoding: encodings[choice(bytes, encodings.len())].map(String::from),
             on_error: OnError::Skip,
             max_record: 4096,
-            dialect: dialect(bytes),
+            dialect: Box::new(dialect(bytes)),
             ..OpenOptions::default()
         };
         // A column format has a target of its own.

@@ -275,7 +275,7 @@ fn dialect(encoding: &str, options: &OpenOptions) -> Result<Dialect> {
         "csv" => Dialect {
             charset,
             escape: options.dialect.escape.filter(|escape| *escape != options.quote),
-            ..options.dialect.clone()
+            ..options.dialect.as_ref().clone()
         },
         "jsonl" | "text" => Dialect { charset, ..Dialect::default() },
         _ => Dialect::default(),
