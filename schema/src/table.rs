@@ -288,6 +288,11 @@ impl FormatOptions {
         self.dialect = (!dialect.is_plain()).then(|| Box::new(dialect.clone()));
     }
 
+    /// What stands before a quote within quotes.
+    pub fn escape(&self) -> Option<u8> {
+        self.dialect.as_ref()?.escape
+    }
+
     /// What a comment begins with.
     pub fn comment(&self) -> Option<u8> {
         self.dialect.as_ref()?.comment

@@ -210,7 +210,7 @@ mod tests {
             }
             assert_eq!(reading.take().unwrap(), None);
         }
-        drop(kept);
+        drop((keeper, kept));
         assert_eq!(account.kept(), 0, "what is dropped is kept no more");
     }
 

@@ -222,10 +222,10 @@ fn skipped(format: &FormatOptions) -> u64 {
 
 /// An error of one of the first records, which may be no record.
 fn at_beginning(mut error: Error) -> Error {
-    /// Lines before a header are hardly more.
-    const LINES: u64 = 30;
+    /// Lines before a header are hardly longer together.
+    const BYTES: u64 = 4096;
     if let Error::Data(e) = &mut error
-        && e.line.is_some_and(|line| line <= LINES)
+        && e.offset.is_some_and(|offset| offset < BYTES)
         && let Some(help) = &mut e.help
     {
         help.push_str(", --skip N passes over lines before the header");

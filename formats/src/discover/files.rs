@@ -239,7 +239,7 @@ fn base_options(
         for lines in places::lines(file, &format) {
             records.extend(sniff::records(&lines, format.delimiter, format.quote, usize::MAX));
         }
-        styles::find(&records, &mut dialect);
+        styles::find(&records, format.delimiter, &mut dialect);
         format.set_dialect(&dialect);
     }
     Ok(format)
@@ -288,7 +288,16 @@ fn csv_head(file: &FileEntry, format: &mut FormatOptions, delimiter: Option<u8>)
     let mut most = SNIFF_BYTES;
     format.delimiter = delimiter.unwrap_or(format.delimiter);
     let mut head = first_text(file, format, most)?;
-    if delimiter.is_none() {
+    if delimiter.is_none() && format.escape().is_some() {
+        // What escapes stands within quotes, and the delimiter tells which of these open.
+        for &tried in sniff::DELIMITERS {
+            format.delimiter = tried;
+            head = first_text(file, format, most)?;
+            if sniff::is_even(&without_comments(&head, format.comment()), tried, format.quote) {
+                break;
+            }
+        }
+    } else if delimiter.is_none() {
         let found = sniff::delimiter(&without_comments(&head, format.comment()), format.quote);
         if found != format.delimiter {
             // Which quotes open, and so which comments begin, is told by the delimiter.

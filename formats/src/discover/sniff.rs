@@ -8,7 +8,7 @@ use arrow_schema::Schema;
 use crate::rows::quotes::{Marks, State};
 
 /// The delimiters that are tried, the likeliest first.
-const DELIMITERS: &[u8] = b",\t;|";
+pub const DELIMITERS: &[u8] = b",\t;|";
 
 /// The number of records that are looked at.
 pub const RECORDS: usize = 50;
@@ -52,11 +52,14 @@ pub fn delimiter(head: &[u8], quote: u8) -> u8 {
 
 /// A delimiter that cuts all records into the same number of fields, at least two.
 fn consistent(head: &[u8], quote: u8) -> Option<u8> {
-    DELIMITERS.iter().copied().find(|&delimiter| {
-        let records = records(head, delimiter, quote, RECORDS);
-        let fields = records.first().map_or(0, Vec::len);
-        fields > 1 && records.iter().all(|record| record.len() == fields)
-    })
+    DELIMITERS.iter().copied().find(|&delimiter| is_even(head, delimiter, quote))
+}
+
+/// Whether a delimiter cuts all records into the same number of fields, at least two.
+pub fn is_even(head: &[u8], delimiter: u8, quote: u8) -> bool {
+    let records = records(head, delimiter, quote, RECORDS);
+    let fields = records.first().map_or(0, Vec::len);
+    fields > 1 && records.iter().all(|record| record.len() == fields)
 }
 
 /// The most lines before a header that are passed over without being told.
@@ -81,6 +84,10 @@ pub fn preamble(head: &[u8], delimiter: Option<u8>, quote: u8) -> Option<(u64, u
     let ends = memchr::memchr_iter(b'\n', head).map(|newline| newline + 1);
     for (lines, end) in (1..).zip(ends.take(PREAMBLE)) {
         let (before, behind) = head.split_at(end);
+        // A newline within quotes ends no line.
+        if memchr::memchr_iter(quote, before).count() % 2 == 1 {
+            continue;
+        }
         for &delimiter in delimiters {
             let records = records(behind, delimiter, quote, RECORDS);
             let Some(first) = records.first().filter(|first| first.len() > 1 && records.len() > 1) else {

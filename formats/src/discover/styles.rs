@@ -23,8 +23,9 @@ const CONTINENTAL: Numbers = Numbers { decimal: b',', thousands: Some(b'.') };
 const ENGLISH: Numbers = Numbers { decimal: b'.', thousands: Some(b',') };
 
 /// Puts what the records tell into the dialect, where that says nothing of it. Records of another number of fields than
-/// the first are passed over.
-pub fn find(records: &[Vec<String>], dialect: &mut Dialect) {
+/// the first are passed over. Numbers with a decimal comma are looked for where the delimiter is a semicolon, or days stand
+/// before months with points between them, or points between groups of digits.
+pub fn find(records: &[Vec<String>], delimiter: u8, dialect: &mut Dialect) {
     let width = records.first().map_or(0, Vec::len);
     let columns: Vec<Vec<&str>> = (0..width)
         .map(|column| {
@@ -43,12 +44,15 @@ pub fn find(records: &[Vec<String>], dialect: &mut Dialect) {
             None => false,
         };
     }
+    let is_continental =
+        dates.contains("%d.%m.%Y") || timestamps.iter().any(|format| format.starts_with("%d.%m.%Y"));
     let only = |mut formats: BTreeSet<String>| if formats.len() == 1 { formats.pop_first() } else { None };
     dialect.date_format = dialect.date_format.take().or_else(|| only(dates));
     dialect.timestamp_format = dialect.timestamp_format.take().or_else(|| only(timestamps));
     if dialect.decimal_separator == b'.'
         && dialect.thousands.is_none()
-        && let Some(numbers) = numbers(&columns)
+        && let Some(numbers) = numbers(&columns, is_continental)
+        && (numbers.decimal == b'.' || numbers.thousands.is_some() || is_continental || delimiter == b';')
     {
         (dialect.decimal_separator, dialect.thousands) = (numbers.decimal, numbers.thousands);
     }
@@ -72,31 +76,48 @@ fn time_format(values: &[&str]) -> Option<(String, bool)> {
     if left.next().is_none() { Some(only) } else { None }
 }
 
-/// What stands in the numbers of these columns, if it is other than what palais writes.
-fn numbers(columns: &[Vec<&str>]) -> Option<Numbers> {
+/// What stands in the numbers of these columns, if it is other than what palais writes, and if they can be nothing else:
+/// groups of digits alone may be addresses, and a comma may stand between two numbers.
+fn numbers(columns: &[Vec<&str>], is_continental: bool) -> Option<Numbers> {
     let reads = |numbers: Numbers, value: &str| numbers.is_number(value.as_bytes());
+    let has = |values: &[&str], byte: char| values.iter().any(|value| value.contains(byte));
     let is_of = |numbers: Numbers, other: Numbers, values: &[&str]| {
         let is_clear = |value: &&str| value.contains(',') && !reads(other, value);
         values.iter().any(is_clear) && values.iter().all(|value| reads(numbers, value))
     };
+    let is_grouped = |value: &&str| value.contains('.') && value.contains(',');
     let continental: Vec<_> = columns.iter().filter(|values| is_of(CONTINENTAL, ENGLISH, values)).collect();
-    let english = columns.iter().any(|values| is_of(ENGLISH, CONTINENTAL, values));
-    match (continental.is_empty(), english) {
-        (true, true) => return Some(ENGLISH),
-        (false, false) => {}
+    let english = columns.iter().any(|values| is_of(ENGLISH, CONTINENTAL, values) && has(values, '.'));
+    let found = match (continental.is_empty(), english) {
+        (true, true) => ENGLISH,
+        (false, false) => {
+            let is_marked = is_continental || continental.iter().any(|values| values.iter().any(is_grouped));
+            if !is_marked && !continental.iter().all(|values| have_equal_decimals(values)) {
+                return None;
+            }
+            let thousands = continental.iter().any(|values| has(values, '.')).then_some(b'.');
+            Numbers { decimal: b',', thousands }
+        }
         _ => return None,
-    }
-    let has_point = |values: &[&str]| values.iter().any(|value| value.contains('.'));
-    let thousands = continental.iter().any(|values| has_point(values)).then_some(b'.');
-    let found = Numbers { decimal: b',', thousands };
-    // A point is one thing in all columns of numbers.
+    };
+    // A separator is one thing in all columns of numbers, and no column has groups alone.
     let plain = Numbers { decimal: b'.', thousands: None };
+    let group = found.thousands.map(char::from);
     let is_other = |values: &Vec<&str>| {
-        has_point(values)
-            && values.iter().all(|value| reads(plain, value))
-            && !values.iter().all(|value| reads(found, value))
+        let is_read = values.iter().all(|value| reads(found, value));
+        let is_plain = has(values, '.') && values.iter().all(|value| reads(plain, value));
+        let has_groups_alone =
+            group.is_some_and(|group| has(values, group)) && !has(values, char::from(found.decimal));
+        if is_read { has_groups_alone } else { is_plain }
     };
     (!columns.iter().any(is_other)).then_some(found)
+}
+
+/// Whether all values with a decimal comma have as many digits behind it.
+fn have_equal_decimals(values: &[&str]) -> bool {
+    let decimals: BTreeSet<usize> =
+        values.iter().filter_map(|value| Some(value.len() - value.rfind(',')?)).collect();
+    decimals.len() < 2
 }
 
 #[cfg(test)]
@@ -108,7 +129,7 @@ mod tests {
         let records: Vec<Vec<String>> =
             text.lines().map(|line| line.split('|').map(String::from).collect()).collect();
         let mut dialect = Dialect::default();
-        find(&records, &mut dialect);
+        find(&records, b';', &mut dialect);
         let Dialect { date_format, timestamp_format, decimal_separator, thousands, .. } = dialect;
         (date_format, timestamp_format, char::from(decimal_separator), thousands.map(char::from))
     }
@@ -144,14 +165,19 @@ mod tests {
         for (text, expected) in [
             ("1,5\n2", (',', None)),
             ("1.234,56\n1", (',', Some('.'))),
-            ("1.234,56|1.234", (',', Some('.'))),
+            ("1.234,56|1.234", ('.', None)),
+            ("1.234,56|192.168.100.101", ('.', None)),
+            ("1.234,56\n1.234", (',', Some('.'))),
+            ("1,1\n1,10", ('.', None)),
+            ("1,1|31.12.2024\n1,10|1.1.2024", (',', None)),
+            ("1,234.5|1,234", ('.', None)),
             ("1.234,56|1.5", ('.', None)),
             ("1,5|1.5", ('.', None)),
             ("1,5|1.234", ('.', None)),
             ("0,123", (',', None)),
             ("1,234", ('.', None)),
             ("1,234.5", ('.', Some(','))),
-            ("1,234,567", ('.', Some(','))),
+            ("1,234,567", ('.', None)),
             ("1,234.5|1,5", ('.', None)),
             ("1,5\nx", ('.', None)),
             ("1,2,3", ('.', None)),

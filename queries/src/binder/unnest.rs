@@ -9,6 +9,7 @@ use sqlparser::ast::{
 
 use super::call::{Written, written};
 use super::grouping::Group;
+use super::query::mapped;
 use super::scope::{Env, Field, Scope};
 use super::{Binder, Bound, names};
 use crate::algebra::{ColumnId, Expr, Rel, Unnest, Values};
@@ -91,8 +92,7 @@ impl<'a> Binder<'a> {
         }
         let place = with_ordinality.then(|| self.columns.add("ordinality", DataType::Int64));
         fields.extend(place.map(|id| Field { id, name: "ordinality".into() }));
-        let input = Box::new(Values::one());
-        let rel = Rel::Unnest(Unnest { input, lists: items, place, keeps: false });
+        let rel = self.apart_lists(Values::one(), items, place);
         self.relation(Bound { rel, fields }, Some(name), alias)
     }
 
@@ -106,6 +106,17 @@ impl<'a> Binder<'a> {
                 shown(t)
             ))),
         }
+    }
+
+    /// Rows once for each item of lists. What has a subquery is computed below.
+    fn apart_lists(&mut self, rel: Rel, mut lists: Vec<(ColumnId, Expr)>, place: Option<ColumnId>) -> Rel {
+        let mut computed = Vec::new();
+        for (_, list) in lists.iter_mut().filter(|(_, list)| list.has_subquery()) {
+            let id = self.columns.add("list", list.data_type.clone());
+            let value = std::mem::replace(list, self.columns.read(id));
+            computed.push((id, value));
+        }
+        Rel::Unnest(Unnest { input: Box::new(mapped(rel, computed)), lists, place, keeps: false })
     }
 
     /// UNNEST in an expression of the select list: the column of the items.
@@ -246,7 +257,7 @@ impl<'a> Binder<'a> {
                 self.check_above(list, scope, group, " in UNNEST", None)?;
             }
         }
-        let mut rel = Rel::Unnest(Unnest { input: Box::new(rel), lists, place: None, keeps: false });
+        let mut rel = self.apart_lists(rel, lists, None);
         for (id, of) in inner {
             let lists = vec![(id, self.columns.read(of))];
             rel = Rel::Unnest(Unnest { input: Box::new(rel), lists, place: None, keeps: false });

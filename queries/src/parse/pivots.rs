@@ -487,7 +487,7 @@ pub fn next_unlisted(query: &Query) -> Result<Option<Arc<Query>>> {
     let mut find = Find { open: Vec::new(), found: None };
     // It breaks off where it has found one.
     let _ = visits::look(query, &mut find);
-    let Some((select, at, ctes)) = find.found else { return Ok(None) };
+    let Some((select, at, with)) = find.found else { return Ok(None) };
     let element = call(&select.projection[at], &[ON]).and_then(|function| args(function).next());
     let limit = MOST_VALUES + 1;
     let text = format!(
@@ -501,9 +501,8 @@ pub fn next_unlisted(query: &Query) -> Result<Option<Arc<Query>>> {
     if let SetExpr::Select(made) = made.body.as_mut() {
         made.from.clone_from(&select.from);
     }
-    if !ctes.is_empty() {
-        let with_token = AttachedToken::empty();
-        made.with = Some(With { with_token, recursive: false, cte_tables: ctes });
+    if !with.cte_tables.is_empty() {
+        made.with = Some(with);
     }
     Ok(Some(values))
 }
@@ -577,8 +576,8 @@ impl Visitor for HasUnlisted {
 /// Finds the first column of PIVOT without values, and the names of WITH that it sees.
 struct Find {
     /// For each query around what is at hand, the names of WITH that are seen, and those that come next.
-    open: Vec<(Vec<Cte>, VecDeque<Cte>)>,
-    found: Option<(Box<Select>, usize, Vec<Cte>)>,
+    open: Vec<(Vec<Cte>, VecDeque<Cte>, bool)>,
+    found: Option<(Box<Select>, usize, With)>,
 }
 
 impl Visitor for Find {
@@ -586,14 +585,15 @@ impl Visitor for Find {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         let ctes = query.with.iter().flat_map(|with| with.cte_tables.iter().cloned());
-        self.open.push((Vec::new(), ctes.collect()));
+        let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
+        self.open.push((Vec::new(), ctes.collect(), recursive));
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
         self.open.pop();
         // Names of WITH come before all else of a query, in their order, and one sees those before it.
-        if let Some((seen, next)) = self.open.last_mut() {
+        if let Some((seen, next, _)) = self.open.last_mut() {
             seen.extend(next.pop_front());
         }
         ControlFlow::Continue(())
@@ -602,12 +602,15 @@ impl Visitor for Find {
     fn post_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         let Some(at) = unlisted(select) else { return ControlFlow::Continue(()) };
         let mut ctes: Vec<Cte> = Vec::new();
-        for cte in self.open.iter().flat_map(|(seen, _)| seen) {
+        // A name of a WITH that is not recursive would mean itself beside one that is: the query is found wrong then.
+        let recursive = self.open.iter().any(|(seen, _, recursive)| *recursive && !seen.is_empty());
+        for cte in self.open.iter().flat_map(|(seen, ..)| seen) {
             // The nearer one of two with one name is meant.
             ctes.retain(|other| other.alias.name.value.to_lowercase() != cte.alias.name.value.to_lowercase());
             ctes.push(cte.clone());
         }
-        self.found = Some((Box::new(select.clone()), at, ctes));
+        let with = With { with_token: AttachedToken::empty(), recursive, cte_tables: ctes };
+        self.found = Some((Box::new(select.clone()), at, with));
         ControlFlow::Break(())
     }
 }

@@ -19,6 +19,9 @@ use crate::functions::aggregates::rows::{Converter, known};
 /// The most items of a list that is made longer.
 const MOST: usize = 1 << 27;
 
+/// Places of items; none where an argument is NULL.
+type Places = Result<Option<Vec<usize>>>;
+
 /// The type of the first argument.
 fn first(given: &[DataType]) -> DataType {
     given.first().cloned().unwrap_or(DataType::Null)
@@ -346,7 +349,7 @@ fn text_extract(given: &Given) -> Result<ArrayRef> {
     Ok(Arc::new(letters.finish()))
 }
 
-/// The items of lists, one list behind the other. A list that is NULL has none; of no list the result is NULL.
+/// The items of lists, one list behind the other. A list that is NULL has none.
 fn concatenated(given: &Given) -> Result<ArrayRef> {
     let lists = given.args().iter().map(Lists::of).collect::<Result<Vec<_>>>()?;
     let mut picks = Picks::default();
@@ -357,14 +360,10 @@ fn concatenated(given: &Given) -> Result<ArrayRef> {
     }
     let pool = Pool::of(&columns)?;
     for row in 0..given.rows {
-        let mut is_known = false;
         for (column, lists) in lists.iter().enumerate() {
-            if let Some(items) = lists.get(row) {
-                picks.extend(pool.places(column, items));
-                is_known = true;
-            }
+            picks.extend(lists.get(row).into_iter().flat_map(|items| pool.places(column, items)));
         }
-        if is_known { picks.end() } else { picks.null() }
+        picks.end();
     }
     picks.lists(pool.values(), &item)
 }
@@ -409,10 +408,7 @@ fn rearranged(given: &Given, mut choose: impl FnMut(Range<usize>) -> Result<Vec<
 
 /// Puts the places of items in their order. What is said of it, ascending or descending and where NULLs come, stands in
 /// the arguments behind the list.
-fn ordered(
-    given: &Given,
-    is_reversed: bool,
-) -> Result<impl FnMut(usize, Range<usize>) -> Result<Option<Vec<usize>>>> {
+fn ordered(given: &Given, is_reversed: bool) -> Result<impl FnMut(usize, Range<usize>) -> Places> {
     let lists = Lists::of(given.arg(0)?)?;
     let converter = Converter::new(&[(item_of(given.arg(0)?.data_type()), false)])?;
     let values = lists.values().clone();
@@ -498,7 +494,8 @@ fn distinct(given: &Given) -> Result<ArrayRef> {
     })
 }
 
-/// Each value of the first list that the second one has too, once, where it stands first, without NULL.
+/// Each value of the first list that the second one has too, once, where it stands first, without NULL. A second list that
+/// is NULL has none.
 fn intersected(given: &Given) -> Result<ArrayRef> {
     let (lists, others) = (Lists::of(given.arg(0)?)?, Lists::of(given.arg(1)?)?);
     let converter = Converter::new(&[(item_of(given.gives), false)])?;
@@ -506,11 +503,12 @@ fn intersected(given: &Given) -> Result<ArrayRef> {
     let known = known(lists.values());
     let mut picks = Picks::default();
     for row in 0..given.rows {
-        let (Some(items), Some(wanted)) = (lists.get(row), others.get(row)) else {
+        let Some(items) = lists.get(row) else {
             picks.null();
             continue;
         };
-        let mut wanted: BTreeSet<_> = wanted.map(|i| of_others.row(i)).collect();
+        let mut wanted: BTreeSet<_> =
+            others.get(row).into_iter().flatten().map(|i| of_others.row(i)).collect();
         picks.extend(items.filter(|i| known(*i) && wanted.remove(&rows.row(*i))));
         picks.end();
     }
