@@ -59,7 +59,7 @@ impl Types {
     pub fn of_lists(&self, written: &str, function: &'static ListFunction, args: Vec<Expr>) -> Result<Expr> {
         let given: Vec<DataType> = args.iter().map(|arg| arg.data_type.clone()).collect();
         let no_match = || signatures::no_standing(written, &given);
-        let more = args.len().checked_sub(function.takes.len()).unwrap_or(0);
+        let more = args.len().saturating_sub(function.takes.len());
         if args.len() < function.least || more > 0 && function.more.is_none() {
             return Err(no_match());
         }
@@ -218,11 +218,11 @@ impl Types {
         parameters.get(leading).map(|parameter| numbers.insert(*parameter, place));
         let mut args: Vec<Expr> = [list].into_iter().chain(first).collect();
         for id in body.columns() {
-            if !numbers.contains_key(&id) {
+            numbers.entry(id).or_insert_with(|| {
                 let column = columns.get(id);
-                numbers.insert(id, own.add(&column.name, column.data_type.clone()));
                 args.push(columns.read(id));
-            }
+                own.add(&column.name, column.data_type.clone())
+            });
         }
         body.renumber(&|id| numbers.get(&id).copied().unwrap_or(id));
         let layout = Layout::new((0..own.len() as u32).map(ColumnId).collect(), &own);
