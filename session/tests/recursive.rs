@@ -71,6 +71,23 @@ fn any_number_of_workers_gives_the_same_rows() {
 }
 
 #[test]
+fn a_round_on_one_worker_finds_all_of_what_is_made_once() {
+    for workers in [1, 4, 7] {
+        // So little is copied to each worker that the table is made in parts.
+        let session = Session::new(Settings { workers, broadcast_bytes: 1 << 10, ..Settings::default() });
+        for term in ["SELECT max(x) AS x FROM t", "SELECT x FROM t ORDER BY x LIMIT 1", "SELECT x FROM t"] {
+            for table in ["range(3000)", "(SELECT range FROM range(5000) ORDER BY range LIMIT 3000)"] {
+                let sql = format!(
+                    "WITH RECURSIVE t(x) AS (SELECT 0::BIGINT UNION ALL \
+                     SELECT e.range + 1 FROM ({term}) AS l JOIN {table} AS e ON e.range = l.x) SELECT count(*) FROM t"
+                );
+                assert_eq!(rows(&session, &sql), [[3001]], "{workers} workers: {sql}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_does_not_depend_on_the_recursion_is_read_once() {
     let session = session(2);
     let sql = "WITH RECURSIVE t(x) AS (SELECT 0::BIGINT UNION ALL SELECT e.range + 1 FROM t JOIN range(1000) e ON e.range = t.x) SELECT count(*) FROM t";

@@ -279,7 +279,9 @@ impl Sides {
             let (left, right) = if build == Side::Left { (of_build, of_probe) } else { (of_probe, of_build) };
             Way { build, shared: false, replicates: false, left, right }
         };
-        if self.left.single && self.right.single {
+        // A round of few rows runs on one worker, which must find all of what the first round has made.
+        let is_made_once = self.is_made_once(build);
+        if self.left.single && self.right.single && !is_made_once {
             return way(Move::Stay, Move::Stay);
         }
         let at_end = gives_build_rows(self.kind, build);
@@ -290,7 +292,7 @@ impl Sides {
         // Rows that the build side gives at the end are marked by one worker; a probe side on one worker is spread. A table
         // can't be probed from another process, but some of its rows can be sent there: marked, if their keys alone say
         // that they have met their like.
-        let can_share = !at_end && !probe.single && settings.processes == 1;
+        let can_share = !at_end && (!probe.single || is_made_once) && settings.processes == 1;
         let is_better_shared = can_share && settings.workers > 1 && kept.keeping() > COPIED;
         let is_small = kept.bytes <= settings.broadcast_bytes as f64 && !is_better_shared;
         if self.keyless || self.null_aware || (is_small && !at_end) {
@@ -298,7 +300,7 @@ impl Sides {
         }
         let keys_decide = !at_end || !self.has_filter;
         let spreads = settings.workers > 1 && !probe.single && !can_share;
-        let replicates = spreads && keys_decide && self.is_fixed && !self.is_made_once(build);
+        let replicates = spreads && keys_decide && self.is_fixed && !is_made_once;
         let of_probe = if can_share { Move::Stay } else { Move::Hash };
         Way { shared: can_share, replicates, ..way(Move::Hash, of_probe) }
     }
