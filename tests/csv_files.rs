@@ -200,6 +200,9 @@ fn what_an_option_does_not_take_is_told() {
         (["--dateformat", "%Q"], "--dateformat takes a format"),
         (["--encoding", "utf-17"], "--encoding takes an encoding"),
         (["--skip", "x"], "--skip"),
+        (["--comment", ","], "comment and delimiter are the same character"),
+        (["--comment", "\""], "comment and quote are the same character"),
+        (["--escape", ","], "escape and delimiter are the same character"),
     ] {
         fails(&dir, &flags, "FROM 'DIR/days.csv'", &[said]);
     }
@@ -235,7 +238,9 @@ fn errors_name_the_line_and_what_helps() {
         &["windows.csv", "byte 7", "these bytes are not UTF-8", "--encoding"],
     );
     fails(&dir, &[], "FROM 'DIR/latin.csv'", &["latin.csv", "the first record is not UTF-8", "--encoding"]);
-    fails(&dir, &[], "FROM 'DIR/wide.csv'", &["wide.csv", "UTF-16", "--encoding utf-16"]);
+    for flags in [&[][..], &["--encoding", "utf-8"]] {
+        fails(&dir, flags, "FROM 'DIR/wide.csv'", &["wide.csv", "UTF-16", "--encoding utf-16"]);
+    }
     assert_eq!(
         rows(&dir, &["--on-error", "null"], "SELECT count(*), count(s) FROM 'DIR/windows.csv'"),
         "2,0\n"

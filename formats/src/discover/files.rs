@@ -170,7 +170,8 @@ fn detect_one(
     if !is_empty(file)? && (encoding.is_none() || !*looked) {
         *looked = true;
         let (encoding, compression) = (options.encoding.as_deref(), options.compression.as_deref());
-        let has_charset = options.dialect.charset.is_some();
+        let named = options.dialect.charset.as_deref().map(charset).transpose()?;
+        let has_charset = named.flatten().is_some();
         return Ok(Some(detect::by_content(file, encoding, compression, has_charset)?));
     }
     let compression = match &options.compression {
@@ -213,16 +214,14 @@ fn base_options(
         Some(_) => csv_head(file, &mut format, delimiter)?,
         None => Vec::new(),
     };
-    if given.is_none()
-        && dialect.skip == 0
-        && options.header != Some(false)
-        && let Some((lines, found)) = sniff::preamble(&head, delimiter, format.quote)
-        && dialect.comment.is_none()
-    {
+    let may_have_preamble =
+        given.is_none() && dialect.skip == 0 && dialect.comment.is_none() && options.header != Some(false);
+    if may_have_preamble && let Some((lines, found)) = sniff::preamble(&head, delimiter, format.quote) {
         dialect.skip = lines;
         format.set_dialect(&dialect);
         head = csv_head(file, &mut format, Some(found))?;
     }
+    check_marks(&format)?;
     if sniff::has_lone_returns(&head, Marks { delimiter: format.delimiter, quote: format.quote }) {
         let message = "its lines end in carriage returns alone, and only newlines end a line";
         let help = "make newlines of them: tr '\\r' '\\n' < FILE".to_string();
@@ -243,6 +242,19 @@ fn base_options(
         format.set_dialect(&dialect);
     }
     Ok(format)
+}
+
+/// Refuses a character that would mean two things.
+fn check_marks(format: &FormatOptions) -> Result<()> {
+    let marks = [("delimiter", format.delimiter), ("quote", format.quote)];
+    for (option, mark) in [("escape", format.escape()), ("comment", format.comment())] {
+        if let Some((other, _)) = marks.iter().find(|(_, other)| Some(*other) == mark) {
+            let message =
+                format!("{option} and {other} are the same character\n  help: say another one for {option}");
+            return Err(Error::Unsupported(message));
+        }
+    }
+    Ok(())
 }
 
 /// Whether all rows of a msgpack or cbor file are in one array.

@@ -44,6 +44,20 @@ fn a_first_row_is_not_taken_for_new_names() {
 }
 
 #[test]
+fn a_header_may_be_long() {
+    for (delimiter, count) in [(",", 6_000), (";", 6_000), (",", 80_000)] {
+        let record = |of: &dyn Fn(usize) -> String| (0..count).map(of).collect::<Vec<_>>().join(delimiter);
+        let text = format!("{}\n{}\n", record(&|i| format!("name_{i:06}")), record(&|i| format!("text {i}")));
+        let dir = texts(&[("long.csv", &text)]);
+        let table = at(&dir, "long.csv", &OpenOptions::default()).unwrap();
+        assert!(set(&table).format.header, "{count}");
+        let (first, last) = (&columns(&table)[0], &columns(&table)[count - 1]);
+        assert_eq!((first.0, last.0), ("name_000000", format!("name_{:06}", count - 1).as_str()));
+        assert_eq!(rows(&table).len(), 1);
+    }
+}
+
+#[test]
 fn an_offset_says_nothing_of_a_timestamp_without_a_zone() {
     let lines = "x\n2024-01-02 10:00:00\n2024-01-02 10:00:00+02\n";
     let dir = texts(&[
