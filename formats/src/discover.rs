@@ -209,7 +209,7 @@ pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
         ));
     }
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    if roots::exists(&dir.join(schema::manifest::FILE_NAME)) {
+    if list::has_manifest(dir)? {
         let whole = roots::canonicalize(dir).map_err(|e| Error::io(dir, "open", e))?;
         return Ok(vec![(detect::stem(&whole), text(dir))]);
     }

@@ -139,8 +139,17 @@ pub fn below(dir: &Path) -> Result<Vec<Found>> {
     Ok(files)
 }
 
+/// Whether a directory is a dataset with a manifest.
+///
+/// # Errors
+/// The manifest is a link that leads outside of what may be touched.
+pub fn has_manifest(dir: &Path) -> Result<bool> {
+    let path = dir.join(schema::manifest::FILE_NAME);
+    roots::holds(&path).map_err(|e| Error::io(&path, "open", e))
+}
+
 fn list_dir(dir: &Path) -> Result<Listing> {
-    if roots::exists(&dir.join(schema::manifest::FILE_NAME)) {
+    if has_manifest(dir)? {
         return Ok(Listing::Dataset(dir.to_path_buf()));
     }
     let files = below(dir)?;

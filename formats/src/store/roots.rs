@@ -156,6 +156,18 @@ pub fn exists(path: &Path) -> bool {
     metadata(path).is_ok()
 }
 
+/// Whether there is something.
+///
+/// # Errors
+/// It lies outside of what may be touched.
+pub fn holds(path: &Path) -> io::Result<bool> {
+    match metadata(path) {
+        Ok(_) => Ok(true),
+        Err(e) if Outside::is_in(&e) => Err(e),
+        Err(_) => Ok(false),
+    }
+}
+
 /// Whether there is a directory that may be touched.
 pub fn is_dir(path: &Path) -> bool {
     metadata(path).is_ok_and(|there| there.is_dir())
