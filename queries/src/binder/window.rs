@@ -185,7 +185,7 @@ impl<'a> Binder<'a> {
             *arg = self.types.cast(arg.clone(), &DataType::Int64, false)?;
         }
         if let [value, _, default] = args.as_mut_slice() {
-            *default = self.types.cast(default.clone(), &value.data_type, false)?;
+            *default = self.types.in_place_of(default.clone(), &value.data_type, &format!("{name}()"))?;
         }
         let ignore_nulls = written.ignore_nulls == Some(true);
         let (frame, within) = (Frame::whole(), vec![]);

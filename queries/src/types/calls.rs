@@ -11,7 +11,7 @@ use expressions::functions::{decimal_rounding, lists, nullif};
 
 use super::Types;
 use super::mismatch::of_nested;
-use super::numbers::{Use, is_decimal};
+use super::numbers::{Use, are_apart, is_decimal};
 use super::signatures;
 use crate::algebra::{Expr, Kind};
 use crate::compile::is_text;
@@ -97,6 +97,15 @@ impl Types {
         }
         if let Some(value) = self.of_the_query(function, &args)? {
             return Ok(value);
+        }
+        let alike = match name {
+            "nvl2" => args.get(1..).unwrap_or_default(),
+            name if OF_ONE_TYPE.contains(&name) || name == nullif::NAME => args.as_slice(),
+            _ => &[],
+        };
+        let first = alike.iter().find(|arg| !arg.data_type.is_null());
+        if first.is_some_and(|first| alike.iter().any(|arg| are_apart(&first.data_type, &arg.data_type))) {
+            return Err(no_match(written, function.as_ref(), &args));
         }
         let (function, args) = self.of_decimals(written, function.clone(), args)?;
         let args = match <[Expr; 2]>::try_from(args) {

@@ -8,8 +8,9 @@ use expressions::text::shown;
 
 use super::Types;
 use super::compared::compared_in;
+use super::mismatch::nothing_in_common;
 use super::narrow::normal;
-use super::numbers::{self, Typed, Use, typed, wider};
+use super::numbers::{self, Typed, Use, are_apart, typed, wider};
 use crate::algebra::Expr;
 use crate::error::{Error, Result};
 
@@ -70,6 +71,17 @@ impl Types {
             };
         }
         self.all_coerced(exprs, &common.unwrap_or(DataType::Null)).map_err(|error| (0, error))
+    }
+
+    /// A value that stands for one of another type at some `place`, in that type.
+    ///
+    /// # Errors
+    /// It is no such value.
+    pub fn in_place_of(&self, value: Expr, data_type: &DataType, place: &str) -> Result<Expr> {
+        match are_apart(&value.data_type, data_type) {
+            true => Err(nothing_in_common([data_type, &value.data_type], place)),
+            false => self.cast(value, data_type, false),
+        }
     }
 
     /// A value that is compared with a subquery's column, and the type in which both are compared: the value has it.

@@ -7,7 +7,7 @@ use datafusion_expr::type_coercion::binary::{BinaryTypeCoercer, comparison_coerc
 use super::Types;
 use super::mismatch::{no_operation, nothing_in_common};
 use super::narrow::{self, normal};
-use super::numbers::{Use, wider};
+use super::numbers::{Use, are_apart, wider};
 use crate::algebra::{Expr, Kind};
 use crate::compile::is_text;
 use crate::error::Result;
@@ -106,6 +106,9 @@ fn like_in(value: &DataType, pattern: &DataType) -> Option<DataType> {
 pub(super) fn compared_in(left: &DataType, op: Operator, right: &DataType) -> Result<(DataType, DataType)> {
     if left == right {
         return Ok((left.clone(), left.clone()));
+    }
+    if are_apart(left, right) {
+        return Err(no_operation(left, op, right));
     }
     match truth(left, right) {
         Some(common) => Ok((common.clone(), common)),

@@ -144,7 +144,17 @@ pub(super) fn wider(
     if one == other {
         return Some(one.clone());
     }
+    if are_apart(one, other) {
+        return None;
+    }
     common(&[(None, one), (None, other)], purpose).or_else(|| rules(one, other))
+}
+
+/// Whether one is a number or a truth value, and the other a date, a time or an interval. DataFusion takes an integer for the
+/// days since 1970.
+pub(super) fn are_apart(one: &DataType, other: &DataType) -> bool {
+    let is_number = |t: &DataType| t.is_numeric() || *t == DataType::Boolean;
+    is_number(one) && other.is_temporal() || one.is_temporal() && is_number(other)
 }
 
 impl Types {
