@@ -3,7 +3,7 @@
 //! build, and these are compiled for a quick run.
 //!
 //! - [`functions`]: functions that SQL can call.
-//! - [`exact`] and [`text`]: casts between decimals and floats, and of text.
+//! - [`exact`], [`text`] and [`print_text`]: casts between decimals and floats, of text, and to text.
 //! - [`checked`]: expressions of which none wraps in silence: with the [`checks`] that the kernels lack, how floats and
 //!   intervals [`compare`], the [`date_shift`] by intervals, the [`differences`] of timestamps, and AND and OR in order
 //!   ([`short_circuit`]).
@@ -24,6 +24,7 @@ pub mod exact;
 pub mod first_known;
 pub mod functions;
 pub mod like;
+pub mod print_text;
 pub mod short_circuit;
 pub mod text;
 pub mod values;

@@ -5,6 +5,7 @@
 //! - [`integer_text`], [`interval_text`], [`time_text`]: text to integers and decimals, intervals, and times of day.
 //! - [`normal`]: one representation for equal values.
 //! - [`prefix`]: prefixes of strings.
+//! - [`printed`]: timestamps, intervals and floats to text.
 
 pub mod decimals;
 pub mod floats;
@@ -12,4 +13,5 @@ pub mod integer_text;
 pub mod interval_text;
 pub mod normal;
 pub mod prefix;
+pub mod printed;
 pub mod time_text;

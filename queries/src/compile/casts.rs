@@ -8,7 +8,7 @@ use datafusion_expr::ScalarUDF;
 use datafusion_physical_expr::ScalarFunctionExpr;
 use datafusion_physical_expr::expressions::{CastExpr, TryCastExpr};
 use expressions::differences::Difference;
-use expressions::{exact, text};
+use expressions::{exact, print_text, text};
 
 use super::Compiler;
 use crate::error::Result;
@@ -44,6 +44,10 @@ impl Compiler {
             DataType::Duration(_) if is_text(to) => Arc::new(Difference::new(value)),
             _ => value,
         };
+        let is_difference = matches!(from, DataType::Duration(_));
+        if is_text(to) && (is_difference || print_text::is_printed(from)) {
+            return self.call(print_text::to(to.clone()), vec![value], schema);
+        }
         Ok(match safe {
             true => Arc::new(TryCastExpr::new(value, to.clone())),
             false => Arc::new(CastExpr::new(value, to.clone(), None)),

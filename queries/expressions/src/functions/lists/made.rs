@@ -14,6 +14,9 @@ use super::{Given, ListFunction, Takes, item_of, list_field, list_of};
 /// The most numbers of one list.
 const MOST: i128 = 1 << 27;
 
+/// The most numbers of the lists of a batch: offsets have 32 bits.
+const MOST_OF_A_BATCH: i128 = i32::MAX as i128;
+
 pub(super) const FUNCTIONS: &[ListFunction] = &[
     ListFunction {
         name: "list_value",
@@ -83,6 +86,7 @@ fn value(given: &Given) -> Result<ArrayRef> {
 fn numbers(given: &Given, with_end: bool) -> Result<ArrayRef> {
     let args = given.args().iter().map(|arg| arg.as_primitive::<Int64Type>()).collect::<Vec<_>>();
     let mut lists = ListBuilder::new(Int64Builder::new()).with_field(list_field(&DataType::Int64));
+    let mut all = 0;
     for row in 0..given.rows {
         if args.iter().any(|arg| arg.is_null(row)) {
             lists.append_null();
@@ -102,6 +106,12 @@ fn numbers(given: &Given, with_end: bool) -> Result<ArrayRef> {
         };
         if count > MOST {
             return exec_err!("a list of {count} numbers, of which there may be {MOST}");
+        }
+        all += count;
+        if all > MOST_OF_A_BATCH {
+            return exec_err!(
+                "lists of {all} numbers beside each other, of which there may be {MOST_OF_A_BATCH}"
+            );
         }
         for i in 0..count {
             lists.values().append_value((begin + i * step) as i64);
