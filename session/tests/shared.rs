@@ -101,6 +101,17 @@ fn readers_see_the_same_rows() {
     let difference =
         batches.iter().find(|b| b.num_rows() > 0).unwrap().column(0).as_primitive::<Float64Type>().value(0);
     assert_ne!(difference, 0.0);
+    // Readers of the same columns are no less apart.
+    let same = "WITH t AS NOT MATERIALIZED (SELECT range % 1000 AS k, count(*) AS c FROM range(100000) GROUP BY k) \
+                SELECT count(*) AS n FROM t AS a JOIN t AS b ON a.c = b.c AND a.k = b.k";
+    for (materialized, times) in [("NOT MATERIALIZED", 2), ("", 1)] {
+        let (batches, statistics) = run(&session, &same.replace("NOT MATERIALIZED", materialized)).unwrap();
+        assert_eq!(
+            (integers(&batches), statistics.rows_read),
+            (vec![1000], times * 100_000),
+            "{materialized}"
+        );
+    }
 }
 
 #[test]

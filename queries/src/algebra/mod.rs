@@ -20,6 +20,7 @@ pub mod stages;
 pub mod walk;
 pub mod window;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
@@ -49,25 +50,39 @@ pub struct Column {
 
 /// The columns of a statement, by their numbers.
 #[derive(Debug, Clone, Default)]
-pub struct Columns(Vec<Column>);
+pub struct Columns {
+    all: Vec<Column>,
+    /// Columns of relations that are computed wherever they are read (`NOT MATERIALIZED`), in ascending ranges.
+    apart: Vec<Range<u32>>,
+}
 
 impl Columns {
     /// A new column.
     pub fn add(&mut self, name: impl Into<String>, data_type: DataType) -> ColumnId {
-        let id = ColumnId(self.0.len() as u32);
-        self.0.push(Column { name: name.into(), data_type });
+        let id = ColumnId(self.all.len() as u32);
+        self.all.push(Column { name: name.into(), data_type });
         id
     }
 
     /// The column of this number.
     pub fn get(&self, id: ColumnId) -> &Column {
-        &self.0[id.0 as usize]
+        &self.all[id.0 as usize]
     }
 
     /// How many there are.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks whether there is none")]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
+    }
+
+    /// Notes that relations with the columns from number `first` on are computed wherever they are read.
+    pub fn keep_apart(&mut self, first: usize) {
+        self.apart.push(first as u32..self.all.len() as u32);
+    }
+
+    /// Whether a column is one of those.
+    pub fn is_apart(&self, id: ColumnId) -> bool {
+        self.apart.iter().any(|range| range.contains(&id.0))
     }
 
     /// An expression that reads the column.

@@ -59,6 +59,20 @@ pub struct WindowCall {
 }
 
 impl WindowCall {
+    /// A function of all rows of the partition, of which `order` keys of the node's order are its own.
+    pub fn new(function: WindowFunction, args: Vec<Expr>, order: usize) -> WindowCall {
+        WindowCall {
+            function,
+            args,
+            order,
+            frame: Frame::whole(),
+            filter: None,
+            distinct: false,
+            ignore_nulls: false,
+            within: vec![],
+        }
+    }
+
     /// Its expressions.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
         self.args.iter().chain(&self.filter).chain(self.frame.exprs())

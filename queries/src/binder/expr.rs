@@ -1,5 +1,7 @@
 //! Expressions.
 
+use std::collections::BTreeSet;
+
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
@@ -200,7 +202,12 @@ impl<'a> Binder<'a> {
             Ast::Tuple(values) => self.structure(values, env),
             Ast::Dictionary(fields) => {
                 let mut args = Vec::with_capacity(2 * fields.len());
+                let mut names = BTreeSet::new();
                 for field in fields {
+                    if !names.insert(field.key.value.to_lowercase()) {
+                        let message = format!("two fields called '{}' in a struct", field.key.value);
+                        return Err(Error::Invalid(message).at(field.key.span));
+                    }
                     args.push(literal::text(&field.key.value));
                     args.push(self.expr(&field.value, env)?);
                 }

@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::functions::table;
 use crate::meant;
 use crate::parse;
+use crate::parse::joins::{ByOrder, by_order};
 use crate::plan::Transform;
 use crate::visits;
 
@@ -169,6 +170,7 @@ impl<'a> Binder<'a> {
         if let BoundCte::Shared { stage, fields } = &*cte.bound.borrow() {
             return Ok(self.reader(*stage, fields));
         }
+        let columns_before = self.columns.len();
         let bound = match cte.is_recursive {
             true => self.recursive(cte),
             false => self.query(cte.query, cte.outer, cte.before),
@@ -182,6 +184,9 @@ impl<'a> Binder<'a> {
             && !matches!(&*cte.bound.borrow(), BoundCte::Apart)
             && bound.rel.free().is_empty();
         if !may_share {
+            if cte.materialized == Some(CteAsMaterialized::NotMaterialized) {
+                self.columns.keep_apart(columns_before);
+            }
             cte.bound.replace(BoundCte::Apart);
             return Ok(bound);
         }
@@ -246,7 +251,7 @@ impl<'a> Binder<'a> {
             fields.iter_mut().zip(distinct).for_each(|(field, name)| field.name = name);
         }
         let rel = self.apart(rel, &mut fields);
-        Ok((rel, Scope::of(Relation { name: name.map(str::to_string), hidden, fields })))
+        Ok((rel, Scope::of(Relation::new(name.map(str::to_string), hidden, fields))))
     }
 
     /// Gives a column that a relation has twice another number each further time: each is one of its own to GROUP BY.
@@ -392,17 +397,12 @@ impl<'a> Binder<'a> {
             self.factor(&join.relation, outer, ctes, if is_lateral { Some(&env) } else { beside })?
         };
         let (kind, constraint) = kind_of(&join.join_operator)?;
-        // ASOF and POSITIONAL, see `parse/joins.rs`.
-        if join.global && matches!(join.join_operator, JoinOperator::CrossJoin(_)) {
-            if self.settings.processes > 1 {
-                let message = "POSITIONAL JOIN in several processes, where rows have no order\n  \
-                               help: number the rows of both sides by row_number() OVER (ORDER BY …), and join by that";
-                return Err(Error::Unsupported(message.into()));
-            }
+        let by_order = by_order(join);
+        if by_order == Some(ByOrder::Positional) {
             scope.append(of_right)?;
-            return Ok((self.positional(left, right), scope));
+            return Ok((self.positional(left, right)?, scope));
         }
-        let is_asof = join.global;
+        let is_asof = by_order == Some(ByOrder::Nearest);
         if is_asof {
             check_asof(kind, constraint)?;
         }

@@ -15,6 +15,7 @@ use super::{Binder, names, syntax};
 use crate::algebra::{Aggregate, Call, ColumnId, Expand, Expr, Kind, Rel};
 use crate::error::{Error, Result};
 use crate::functions::Functions;
+use crate::rules::hash::hash_all;
 use crate::visits;
 
 /// A key of GROUP BY.
@@ -41,6 +42,8 @@ pub struct Group {
     set_id: Option<ColumnId>,
     /// Aggregates, in the order in which they were met.
     calls: Vec<(ColumnId, Call)>,
+    /// Their places, by the hash of their arguments.
+    by_args: BTreeMap<u64, Vec<usize>>,
     /// Whether there is a GROUP BY or HAVING.
     is_grouped: bool,
 }
@@ -59,10 +62,13 @@ impl Group {
     /// The result of an aggregate.
     pub fn call(&mut self, call: Call, id: impl FnOnce() -> ColumnId) -> ColumnId {
         let is_volatile = call.args.iter().chain(&call.filter).any(Expr::is_volatile);
-        if !is_volatile && let Some((id, _)) = self.calls.iter().find(|(_, known)| *known == call) {
+        let places = self.by_args.entry(hash_all(&call.args)).or_default();
+        let mut known = places.iter().map(|place| &self.calls[*place]);
+        if !is_volatile && let Some((id, _)) = known.find(|(_, known)| *known == call) {
             return *id;
         }
         let id = id();
+        places.push(self.calls.len());
         self.calls.push((id, call));
         id
     }

@@ -17,6 +17,10 @@ use crate::algebra::{ColumnId, Expr};
 use crate::error::{Error, Result};
 use crate::types::lists::OverItems;
 
+/// How often the type of what `list_reduce()` has so far is widened to that of the lambda. A lambda that gives a list of
+/// what it had, `[a]`, would go on.
+const MOST_TURNS: usize = 8;
+
 /// Functions of a lambda, and what they make of its values.
 const LAMBDAS: [(&[&str], Makes); 3] = [
     (&["list_transform", "array_transform", "list_apply", "array_apply", "apply"], Makes::Lists),
@@ -131,7 +135,7 @@ impl<'a> Binder<'a> {
         let makes = Makes::One { from_value: first.is_some() };
         let mut so_far = first.as_ref().map_or(item_of(&list.data_type), |first| first.data_type.clone());
         // What the expression gives is its first operand the next time.
-        loop {
+        for _ in 0..MOST_TURNS {
             let item = if first.is_some() { item_of(&list.data_type) } else { so_far.clone() };
             let (parameters, body) =
                 self.lambda_body(lambda, &[so_far.clone(), item, DataType::Int64], 2, env)?;
@@ -156,6 +160,8 @@ impl<'a> Binder<'a> {
             let over = OverItems { makes, text, list, first, parameters: &parameters, body };
             return self.types.over_items(over, &self.columns);
         }
+        let message = format!("the lambda of {name}() gives lists within lists without an end");
+        Err(Error::Invalid(message).at(lambda.body.span()))
     }
 
     /// The columns that the parameters of a lambda are, of these types, and its expression.
@@ -187,7 +193,7 @@ impl<'a> Binder<'a> {
             })
             .collect();
         let ids = fields.iter().map(|field| field.id).collect();
-        let scope = Scope::of(Relation { name: None, hidden: None, fields });
+        let scope = Scope::of(Relation::new(None, None, fields));
         let inside = Env {
             scope: &scope,
             outer: Some(env),

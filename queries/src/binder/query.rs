@@ -11,13 +11,13 @@ use sqlparser::tokenizer::Span;
 
 use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
 use super::{Binder, Bound};
-use crate::algebra::window::Frame;
 use crate::algebra::{
     Aggregate, Call, ColumnId, Expr, Filter, Join, JoinKind, Limit, Map, Rel, Repeat, Sort, SortKey, Union,
     Values, Window, WindowCall, WindowFunction,
 };
 use crate::error::{Error, Result};
 use crate::parse::limits;
+use crate::rules::hash;
 use crate::views;
 use arrow_schema::DataType;
 use datafusion_expr::Operator;
@@ -133,7 +133,7 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
     ) -> Result<Rel> {
         let Some(order_by) = order_by else { return Ok(rel) };
-        let scope = Scope::of(Relation { name: None, hidden: None, fields: fields.to_vec() });
+        let scope = Scope::of(Relation::new(None, None, fields.to_vec()));
         let env = Env { outer, ctes, ..Env::of(&scope, "ORDER BY of a set operation") };
         let mut keys = Vec::new();
         for key in keys_of(order_by, fields.len())? {
@@ -193,16 +193,7 @@ impl<'a> Binder<'a> {
             return Err(Error::Invalid("there is no aggregate 'count'".into()));
         };
         let one = Expr::literal(ScalarValue::Int64(Some(1)));
-        let call = |function, args| WindowCall {
-            function,
-            args,
-            order: keys.len(),
-            frame: Frame::whole(),
-            filter: None,
-            distinct: false,
-            ignore_nulls: false,
-            within: vec![],
-        };
+        let call = |function, args| WindowCall::new(function, args, keys.len());
         let calls =
             [call(WindowFunction::RowNumber, vec![]), call(WindowFunction::Aggregate(count), vec![one])];
         let [row, all] = ["row", "rows"].map(|name| self.columns.add(name, DataType::Int64));
@@ -573,11 +564,6 @@ pub(super) fn distinct(rel: Rel, columns: Vec<ColumnId>) -> Rel {
 
 /// Sorted by keys, of which those that stand before again decide nothing.
 pub(super) fn sorted(rel: Rel, keys: Vec<SortKey>) -> Rel {
-    let mut once: Vec<SortKey> = Vec::with_capacity(keys.len());
-    for key in keys {
-        if !once.iter().any(|other| other.expr == key.expr) {
-            once.push(key);
-        }
-    }
+    let once = hash::distinct_by(keys, |key| &key.expr);
     if once.is_empty() { rel } else { Rel::Sort(Sort { input: Box::new(rel), keys: once, fetch: None }) }
 }

@@ -35,6 +35,25 @@ pub struct Relation {
     pub hidden: Option<String>,
     /// Its columns.
     pub fields: Vec<Field>,
+    /// The positions in `fields` of each lower-case name.
+    by_name: BTreeMap<String, Vec<usize>>,
+}
+
+impl Relation {
+    /// A relation with these columns.
+    pub fn new(name: Option<String>, hidden: Option<String>, fields: Vec<Field>) -> Relation {
+        let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (place, field) in fields.iter().enumerate() {
+            by_name.entry(field.name.to_lowercase()).or_default().push(place);
+        }
+        Relation { name, hidden, fields, by_name }
+    }
+
+    /// The columns of a name.
+    fn named(&self, name: &str) -> Vec<&Field> {
+        let places = self.by_name.get(&name.to_lowercase());
+        places.into_iter().flatten().map(|place| &self.fields[*place]).collect()
+    }
 }
 
 /// A column that a name without a relation's before it may mean, in the order of `*`.
@@ -186,8 +205,7 @@ impl Scope {
 
     /// The field of a relation that a name with the relation's before it means.
     fn find_in(relation: &Relation, name: &Ident) -> Meaning {
-        let meant: Vec<&Field> =
-            relation.fields.iter().filter(|field| same(&field.name, &name.value)).collect();
+        let meant = relation.named(&name.value);
         match meant.as_slice() {
             [] => Meaning::Nothing,
             [only] => Meaning::Column((*only).clone()),
@@ -216,7 +234,8 @@ fn one_spelling<'a>(name: &Ident, fields: impl Iterator<Item = &'a Field>) -> Me
 
 /// Whether two names are the same to a query.
 pub fn same(one: &str, other: &str) -> bool {
-    one == other || one.to_lowercase() == other.to_lowercase()
+    one.eq_ignore_ascii_case(other)
+        || !(one.is_ascii() && other.is_ascii()) && one.to_lowercase() == other.to_lowercase()
 }
 
 /// What the names of a clause may mean: the relations of a SELECT, and those around it.
@@ -425,7 +444,7 @@ impl<'e> Env<'e> {
     /// What may be meant by the name of a relation and a column.
     fn instead_in(&self, relation: &str, name: &str) -> Option<String> {
         let relations = || self.levels().flat_map(|env| &env.scope.relations);
-        let has_it = |relation: &&Relation| relation.fields.iter().any(|field| same(&field.name, name));
+        let has_it = |relation: &&Relation| !relation.named(name).is_empty();
         let found = relations().find(|other| other.name.as_ref().is_some_and(|n| same(n, relation)));
         if let Some(found) = found {
             if let Some(other) = relations().filter(has_it).find_map(|other| other.name.as_ref()) {

@@ -13,6 +13,13 @@ pub fn hash(e: &Expr) -> u64 {
     hash_over(e, &parts)
 }
 
+/// The hash of expressions in their order.
+pub fn hash_all(all: &[Expr]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    all.iter().for_each(|e| hash(e).hash(&mut hasher));
+    hasher.finish()
+}
+
 /// The hash of an expression by those of its parts, in their order.
 pub fn hash_over(e: &Expr, parts: &[u64]) -> u64 {
     let mut hasher = DefaultHasher::new();

@@ -69,8 +69,12 @@ struct Shape {
 /// The relation that stands several times of which computing it once saves most.
 fn most_work(statement: &Statement) -> Option<Shape> {
     let mut shapes: Vec<Shape> = Vec::new();
+    let is_apart = |rel: &Rel| rel.columns().into_iter().any(|id| statement.columns.is_apart(id));
     for tree in trees(statement) {
         look(tree, false, &mut |rel| {
+            if is_apart(rel) {
+                return;
+            }
             let relations = size(rel);
             let is_full = shapes.len() >= MOST_SHAPES;
             if is_full && shapes.iter().all(|shape| shape.relations != relations) {
