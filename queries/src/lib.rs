@@ -19,7 +19,8 @@
 //! - [`dialect`]: the SQL that the parser reads.
 //! - [`catalog`], [`functions`]: tables and functions.
 //! - [`error`], [`place`], [`words`]: what is said of what is wrong, and where it is; `meant`: what a user may have meant.
-//! - [`summarize`]: SUMMARIZE as a query.
+//! - `visits`: passes over syntax trees.
+//! - [`summarize`]: SUMMARIZE as a query; [`bdb`]: the queries of the benchmark.
 //! - [`explain`]: the plan as text, and its fingerprint.
 //! - [`tokens`]: the tokens of a text, for programs that show it while it is typed.
 

@@ -4,15 +4,17 @@
 //! - [`copy`]: where rows are written.
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
+//! - `calls`: what is said by calls of made names.
 //! - `aliases`, `exclude`, `froms`, `joins`, `limits`, `materialized`, `named_tables`, `powers`, `samples`, `stars`, `values`:
 //!   what the parser reads in another dialect alone, or not at all; `said`: the tokens that they look at.
 
 mod aliases;
+pub(crate) mod calls;
 pub mod copy;
 pub mod definitions;
 pub(crate) mod exclude;
 mod froms;
-mod joins;
+pub(crate) mod joins;
 pub(crate) mod limits;
 mod materialized;
 mod named_tables;

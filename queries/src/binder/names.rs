@@ -3,7 +3,7 @@
 use sqlparser::ast::{Expr as Ast, Ident, Value};
 
 use super::scope::{Env, Named};
-use crate::parse::exclude;
+use crate::parse::{exclude, joins, limits};
 use crate::visits;
 
 /// The name of an expression without an alias: its text, in which columns have the spelling of whoever gave them theirs.
@@ -17,7 +17,8 @@ pub fn of(e: &Ast, env: &Env<'_>) -> String {
     match &e {
         Ast::Identifier(name) => name.value.clone(),
         Ast::CompoundIdentifier(parts) => parts.last().map(|part| part.value.clone()).unwrap_or_default(),
-        other => exclude::shown(other.to_string()),
+        // What the parser was given in another form.
+        other => limits::shown(joins::shown(exclude::shown(other.to_string()))),
     }
 }
 

@@ -192,16 +192,10 @@ impl Binder<'_> {
     /// The last value of a column that is not NULL, up to the row.
     fn last(&mut self, id: ColumnId, calls: &mut Vec<(ColumnId, WindowCall)>) -> ColumnId {
         let (start, end) = (Bound::First, Bound::Current);
-        let call = WindowCall {
-            function: WindowFunction::LastValue,
-            args: vec![self.columns.read(id)],
-            order: 2,
-            frame: Frame { units: Units::Rows, start, end, exclude: Exclude::Nothing, key: None },
-            filter: None,
-            distinct: false,
-            ignore_nulls: true,
-            within: vec![],
-        };
+        let frame = Frame { units: Units::Rows, start, end, exclude: Exclude::Nothing, key: None };
+        let args = vec![self.columns.read(id)];
+        let call =
+            WindowCall { frame, ignore_nulls: true, ..WindowCall::new(WindowFunction::LastValue, args, 2) };
         let last = self.another(id);
         calls.push((last, call));
         last
@@ -265,29 +259,30 @@ impl Binder<'_> {
     }
 
     /// The rows of both sides by their numbers, in the order in which they come.
-    pub(super) fn positional(&mut self, left: Rel, right: Rel) -> Rel {
-        let (left, of_left) = self.numbered(left);
-        let (right, of_right) = self.numbered(right);
+    ///
+    /// # Errors
+    /// Rows have no order.
+    pub(super) fn positional(&mut self, left: Rel, right: Rel) -> Result<Rel> {
+        let help = "number the rows of both sides by row_number() OVER (ORDER BY …), and join by that";
+        let (left, of_left) = self.numbered(left, "POSITIONAL JOIN", help)?;
+        let (right, of_right) = self.numbered(right, "POSITIONAL JOIN", help)?;
         let is_same = Expr::compare(self.columns.read(of_left), Operator::Eq, self.columns.read(of_right));
         let (left, right) = (Box::new(left), Box::new(right));
-        Rel::Join(Join { kind: JoinKind::Full, left, right, predicates: vec![is_same] })
+        Ok(Rel::Join(Join { kind: JoinKind::Full, left, right, predicates: vec![is_same] }))
     }
 
     /// Rows and their numbers, from 1, in the order in which they come.
-    pub(super) fn numbered(&mut self, rel: Rel) -> (Rel, ColumnId) {
+    ///
+    /// # Errors
+    /// Several processes read them, each its own part: `what` asks for an order that is not there.
+    pub(super) fn numbered(&mut self, rel: Rel, what: &str, help: &str) -> Result<(Rel, ColumnId)> {
+        if self.settings.processes > 1 {
+            let message = format!("{what} in several processes, where rows have no order\n  help: {help}");
+            return Err(Error::Unsupported(message));
+        }
         let id = self.columns.add("row", DataType::Int64);
-        let call = WindowCall {
-            function: WindowFunction::RowNumber,
-            args: vec![],
-            order: 0,
-            frame: Frame::whole(),
-            filter: None,
-            distinct: false,
-            ignore_nulls: false,
-            within: vec![],
-        };
-        let calls = vec![(id, call)];
-        (Rel::Window(Window { input: Box::new(rel), partition: vec![], order: vec![], calls }), id)
+        let calls = vec![(id, WindowCall::new(WindowFunction::RowNumber, vec![], 0))];
+        Ok((Rel::Window(Window { input: Box::new(rel), partition: vec![], order: vec![], calls }), id))
     }
 }
 

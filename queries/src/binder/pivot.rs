@@ -22,7 +22,7 @@ use super::scope::{Ctes, Env, Field, Named, Scope};
 use super::{Binder, Bound, names};
 use crate::algebra::{ColumnId, Expr, Filter, Join, JoinKind, Rel, Values};
 use crate::error::{Error, Result};
-use crate::parse::pivots;
+use crate::parse::{calls, pivots};
 use crate::visits;
 
 /// The most columns that PIVOT makes.
@@ -39,9 +39,9 @@ pub(super) enum Turning<'q> {
 /// Whether a SELECT is that of a PIVOT or UNPIVOT.
 pub(super) fn of(select: &Select) -> Option<Turning<'_>> {
     let first = select.projection.first()?;
-    match pivots::call(first, &[pivots::INTO, pivots::INTO_NULLS]) {
+    match calls::call(first, &[pivots::INTO, pivots::INTO_NULLS]) {
         Some(names) => Some(Turning::Unpivot(names)),
-        None => pivots::call(first, &[pivots::ON, pivots::LISTED]).map(|_| Turning::Pivot),
+        None => calls::call(first, &[pivots::ON, pivots::LISTED]).map(|_| Turning::Pivot),
     }
 }
 
@@ -92,7 +92,7 @@ impl Binder<'_> {
         let mut elements = Vec::new();
         let mut computed: Vec<Computed<'_>> = Vec::new();
         for item in &select.projection {
-            if let Some(function) = pivots::call(item, &[pivots::ON, pivots::LISTED]) {
+            if let Some(function) = calls::call(item, &[pivots::ON, pivots::LISTED]) {
                 elements.push(self.element(function, &env)?);
                 continue;
             }
@@ -164,7 +164,7 @@ impl Binder<'_> {
 
     /// A column of PIVOT, and its values.
     fn element<'q>(&mut self, function: &'q Function, env: &Env<'_>) -> Result<Element<'q>> {
-        let mut args = pivots::args(function);
+        let mut args = calls::args(function);
         let Some(column) = args.next() else {
             return Err(Error::Invalid("PIVOT takes columns".into()));
         };
@@ -173,7 +173,7 @@ impl Binder<'_> {
         let mut values: Vec<(&Ast, String)> = Vec::new();
         for value in args {
             let Ast::Function(value) = value else { continue };
-            let mut of_value = pivots::args(value);
+            let mut of_value = calls::args(value);
             let Some(written) = of_value.next() else { continue };
             let name = match of_value.next() {
                 Some(Ast::Value(name)) => name.value.clone().into_string().unwrap_or_default(),
@@ -185,7 +185,7 @@ impl Binder<'_> {
             }
             values.push((written, name));
         }
-        if values.is_empty() && pivots::name_of(function) == Some(pivots::ON) {
+        if values.is_empty() && calls::name_of(function) == Some(pivots::ON) {
             let message = "PIVOT without the values of its column, where they can't be asked for\n  \
                            help: list them: ON column IN ('a', 'b')";
             return Err(Error::Unsupported(message.into()).at(column.span()));
@@ -230,7 +230,7 @@ impl Binder<'_> {
         ctes: Option<&Ctes<'_>>,
     ) -> Result<Bound> {
         let mut given = Vec::new();
-        for name in pivots::args(into) {
+        for name in calls::args(into) {
             let Ast::Identifier(name) = name else {
                 let message = format!("INTO of UNPIVOT takes names of columns, and {name} is none");
                 return Err(Error::Invalid(message).at(name.span()));
@@ -300,7 +300,7 @@ impl Binder<'_> {
         let mut fields: Vec<Field> = rest.filter(|field| !read.contains(&field.id)).collect();
         let mut exprs = Vec::with_capacity(computed.len());
         let mut predicates = Vec::new();
-        let keeps_nulls = pivots::name_of(into) == Some(pivots::INTO_NULLS);
+        let keeps_nulls = calls::name_of(into) == Some(pivots::INTO_NULLS);
         for (i, (name, e)) in given.into_iter().zip(computed).enumerate() {
             let id = self.columns.add(&name, e.data_type.clone());
             exprs.push((id, e));

@@ -6,8 +6,7 @@
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use sqlparser::ast::{
-    Expr as Ast, TableFactor, TableSample, TableSampleKind, TableSampleMethod, TableSampleQuantity,
-    TableSampleUnit, Value,
+    TableFactor, TableSample, TableSampleKind, TableSampleMethod, TableSampleQuantity, TableSampleUnit,
 };
 
 use arrow_schema::DataType;
@@ -16,6 +15,7 @@ use super::query::{Range, mapped, sorted};
 use super::{Binder, literal};
 use crate::algebra::{Expr, Filter, Rel, SortKey};
 use crate::error::{Error, Result};
+use crate::parse::calls;
 
 /// The sample that an item of FROM is.
 pub(super) fn of(factor: &TableFactor) -> Option<&TableSample> {
@@ -40,7 +40,7 @@ impl Binder<'_> {
         else {
             return Err(Error::Unsupported("this form of TABLESAMPLE".into()));
         };
-        let Some(digits) = digits(value) else {
+        let Some(digits) = calls::digits(value) else {
             return Err(Error::Invalid("TABLESAMPLE takes a number".into()));
         };
         let is_share = *unit == Some(TableSampleUnit::Percent);
@@ -53,7 +53,8 @@ impl Binder<'_> {
         let (rel, chance) = match seed {
             None => (rel, self.call_named("random", vec![])?),
             Some(seed) => {
-                let (rel, row) = self.numbered(rel);
+                let help = "leave REPEATABLE out";
+                let (rel, row) = self.numbered(rel, "REPEATABLE", help)?;
                 let row = self.types.cast(self.columns.read(row), &DataType::Utf8View, false)?;
                 let seed = literal::text(&format!(":{}", seed.value));
                 let text = self.types.binary(row, Operator::StringConcat, seed)?;
@@ -87,15 +88,5 @@ impl Binder<'_> {
         };
         let key = SortKey { expr: chance, descending: false, nulls_first: false };
         self.limited(sorted(rel, vec![key]), range)
-    }
-}
-
-fn digits(value: &Ast) -> Option<&str> {
-    match value {
-        Ast::Value(value) => match &value.value {
-            Value::Number(digits, _) => Some(digits),
-            _ => None,
-        },
-        _ => None,
     }
 }

@@ -132,6 +132,7 @@ impl<'a> Binder<'a> {
         let columns = &mut self.columns;
         let mut unnested = unnested.borrow_mut();
         let others = unnested.lists.len();
+        let has_deeper = !unnested.inner.is_empty();
         let mut id = unnested.add(list, || columns.add("unnest", item.clone()));
         let mut level = 1;
         while let DataType::List(inner) = &item
@@ -147,12 +148,12 @@ impl<'a> Binder<'a> {
             unnested.inner.push((next, id));
             (id, item, level) = (next, inner, level + 1);
         }
-        if others > 0 || unnested.inner.is_empty() || level > 1 {
-            return Ok(columns.read(id));
+        if has_deeper {
+            return Err(Error::Unsupported(
+                "UNNEST beside one of several levels\n  help: take one of them apart in a subquery".into(),
+            ));
         }
-        Err(Error::Unsupported(
-            "UNNEST beside one of several levels\n  help: take one of them apart in a subquery".into(),
-        ))
+        Ok(columns.read(id))
     }
 
     /// UNNEST as an item of the select list, of which a struct becomes a column for each field. `None`: it is none.

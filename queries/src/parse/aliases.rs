@@ -3,29 +3,11 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::said::Said;
+use super::said::{BEHIND_TABLES, Said};
 
 /// Words behind which an item of a select list stands, and a table.
 const BEFORE_ITEMS: [&str; 3] = ["SELECT", "DISTINCT", "ALL"];
 const BEFORE_TABLES: [&str; 3] = ["FROM", "JOIN", "LATERAL"];
-
-/// Words that end an item of a select list, outside of parentheses.
-const ENDS: [&str; 14] = [
-    "FROM",
-    "WHERE",
-    "GROUP",
-    "HAVING",
-    "WINDOW",
-    "QUALIFY",
-    "ORDER",
-    "LIMIT",
-    "OFFSET",
-    "FETCH",
-    "UNION",
-    "INTERSECT",
-    "EXCEPT",
-    "INTO",
-];
 
 /// What the commas stand between that are outside of further parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,9 +48,9 @@ pub fn behind(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 if let Some(list) = lists.last_mut() {
                     if said.is(at, "SELECT") {
                         *list = List::Items;
-                    } else if said.is(at, "FROM") && !said.is_behind(at, &["DISTINCT"]) {
+                    } else if said.is_from(at) {
                         *list = List::Tables;
-                    } else if said.is_one(at, &ENDS[1..]) {
+                    } else if said.is_one(at, &BEHIND_TABLES) {
                         *list = List::Other;
                     }
                 }
@@ -114,8 +96,10 @@ fn is_quantifier(said: &Said<'_>, at: usize) -> bool {
 /// Where an item of a select list ends.
 fn item_end(said: &Said<'_>, from: usize) -> usize {
     said.find(from, &|at| {
-        let is_comparison = said.is(at, "FROM") && said.is_behind(at, &["DISTINCT"]);
-        said.token(at) == Some(&Token::Comma) || said.is_one(at, &ENDS) && !is_comparison
+        said.token(at) == Some(&Token::Comma)
+            || said.is_from(at)
+            || said.is(at, "INTO")
+            || said.is_one(at, &BEHIND_TABLES)
     })
 }
 

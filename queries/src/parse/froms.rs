@@ -3,7 +3,7 @@
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::said::Said;
+use super::said::{BEHIND_TABLES, Said};
 
 /// Words behind which a query may begin.
 const BEFORE: [&str; 11] = [
@@ -20,23 +20,8 @@ const BEFORE: [&str; 11] = [
     "DISTINCT",
 ];
 
-/// Words that stand behind the tables of a FROM.
-const BEHIND: [&str; 14] = [
-    "SELECT",
-    "WHERE",
-    "GROUP",
-    "HAVING",
-    "WINDOW",
-    "QUALIFY",
-    "ORDER",
-    "LIMIT",
-    "OFFSET",
-    "FETCH",
-    "UNION",
-    "INTERSECT",
-    "EXCEPT",
-    "FROM",
-];
+/// How many of [`BEHIND_TABLES`] the parser does not read behind a FROM alone.
+const UNREAD: usize = 5;
 
 /// The tokens of a text with such a SELECT.
 pub fn selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
@@ -56,8 +41,9 @@ pub fn selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if !begins || !said.is(at, "FROM") || is_of_select(&said, at) {
             continue;
         }
-        let end = said.until(at + 1, &BEHIND);
-        if end > at + 1 && said.is_one(end, &BEHIND[1..6]) {
+        let ends = |at| said.is(at, "SELECT") || said.is_from(at) || said.is_one(at, &BEHIND_TABLES);
+        let end = said.find(at + 1, &ends);
+        if end > at + 1 && said.is_one(end, &BEHIND_TABLES[..UNREAD]) {
             places.push(said.before(at).len());
         }
     }
@@ -82,6 +68,10 @@ fn is_of_select(said: &Said<'_>, at: usize) -> bool {
             },
             Some(Token::LParen | Token::LBracket | Token::LBrace | Token::SemiColon) => return false,
             _ if said.is(before, "SELECT") => return true,
+            // `* EXCEPT (a)` leaves a column out.
+            _ if said.is(before, "EXCEPT") && before > 0 && said.token(before - 1) == Some(&Token::Mul) => {
+                before
+            }
             _ if said.is_one(before, &BEFORE[..3]) || said.is(before, "WITH") => return false,
             _ => before,
         };
@@ -110,6 +100,12 @@ mod tests {
                 "SELECT (1) FROM t WHERE EXTRACT(YEAR FROM d) = 1",
             ),
             ("SELECT (a) IS DISTINCT FROM b WHERE c", "SELECT (a) IS DISTINCT FROM b WHERE c"),
+            ("SELECT * EXCEPT (a) FROM t WHERE c", "SELECT * EXCEPT (a) FROM t WHERE c"),
+            ("SELECT t.* EXCEPT (a) FROM t WHERE c", "SELECT t.* EXCEPT (a) FROM t WHERE c"),
+            (
+                "FROM t JOIN u ON a IS NOT DISTINCT FROM b WHERE c",
+                "SELECT * FROM t JOIN u ON a IS NOT DISTINCT FROM b WHERE c",
+            ),
         ] {
             let Ok(Statement::Query(query)) = parse(text) else { panic!("no query: {text}") };
             assert_eq!(query.to_string(), read, "{text}");

@@ -2,6 +2,7 @@
 //! alias. Here they are `GLOBAL JOIN` and `GLOBAL CROSS JOIN`, a word before joins that the parser knows and palais has no
 //! use for: the binder finds it in the tree.
 
+use sqlparser::ast::{Join, JoinOperator};
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::said::Said;
@@ -13,13 +14,20 @@ const KINDS: [&str; 8] = ["JOIN", "INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANT
 /// The tokens of a text with GLOBAL in the place of these words.
 ///
 /// # Errors
-/// GLOBAL is written itself.
+/// GLOBAL is written itself, or ASOF before CROSS JOIN.
 pub fn global(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     let said = Said::of(&tokens);
     let mut changed: Vec<(usize, bool)> = Vec::new();
     for at in 1..said.len() {
-        if said.is_behind(at, &["AS"]) {
+        // Behind these the word is a name.
+        let is_name = matches!(said.token(at - 1), Some(Token::Comma | Token::Period))
+            || said.is_behind(at, &["AS", "FROM", "JOIN", "SELECT"]);
+        if is_name {
             continue;
+        }
+        if said.is(at, "ASOF") && said.is(at + 1, "CROSS") {
+            let message = "ASOF CROSS JOIN: it has no condition\n  help: write ASOF JOIN … ON a.key = b.key AND a.time >= b.time";
+            return Err(Error::Invalid(message.into()).at(said.span(at)));
         }
         if said.is(at, "ASOF") && said.is_one(at + 1, &KINDS) {
             changed.push((said.before(at).len(), false));
@@ -48,6 +56,33 @@ pub fn global(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     Ok(tokens)
 }
 
+/// How a join finds the rows of its right side by their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByOrder {
+    /// `ASOF JOIN`.
+    Nearest,
+    /// `POSITIONAL JOIN`.
+    Positional,
+}
+
+/// How a join of a tree does that, if it does.
+pub fn by_order(join: &Join) -> Option<ByOrder> {
+    let kind = match join.join_operator {
+        JoinOperator::CrossJoin(_) => ByOrder::Positional,
+        _ => ByOrder::Nearest,
+    };
+    join.global.then_some(kind)
+}
+
+/// A text of a query with such joins as they are written.
+pub fn shown(text: String) -> String {
+    let mut text = text.replace("  GLOBAL ", " GLOBAL ").replace(" GLOBAL CROSS JOIN ", " POSITIONAL JOIN ");
+    for kind in KINDS {
+        text = text.replace(&format!(" GLOBAL {kind} "), &format!(" ASOF {kind} "));
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use crate::parse::{Statement, parse};
@@ -55,16 +90,20 @@ mod tests {
     #[test]
     fn both_are_told_by_a_word_of_the_tree() {
         for (text, read) in [
-            ("FROM a ASOF JOIN b USING (k, t)", "FROM a GLOBAL JOIN b USING(k, t)"),
-            ("FROM a x ASOF LEFT JOIN b ON x.t > b.t", "FROM a x GLOBAL LEFT JOIN b ON x.t > b.t"),
-            ("FROM a POSITIONAL JOIN b", "FROM a GLOBAL CROSS JOIN b"),
+            ("FROM a ASOF JOIN b USING (k, t)", "FROM a ASOF JOIN b USING(k, t)"),
+            ("FROM a x ASOF LEFT JOIN b ON x.t > b.t", "FROM a x ASOF LEFT JOIN b ON x.t > b.t"),
+            ("FROM a POSITIONAL JOIN b", "FROM a POSITIONAL JOIN b"),
             ("SELECT asof, positional FROM a", "SELECT asof, positional FROM a"),
             ("FROM a AS asof JOIN b USING (k)", "FROM a AS asof JOIN b USING(k)"),
+            ("FROM asof JOIN b USING (k)", "FROM asof JOIN b USING(k)"),
+            ("FROM a, global LEFT JOIN b USING (k)", "FROM a, global LEFT JOIN b USING(k)"),
+            ("FROM a JOIN positional JOIN b USING (k)", "FROM a JOIN positional JOIN b USING(k)"),
         ] {
             let Ok(Statement::Query(query)) = parse(text) else { panic!("no query: {text}") };
-            // The text of the tree has two spaces before a join of this kind.
-            assert_eq!(query.to_string().replace("  ", " "), read);
+            assert_eq!(super::shown(query.to_string()), read);
         }
-        assert!(parse("FROM a GLOBAL JOIN b USING (k)").is_err());
+        for text in ["FROM a GLOBAL JOIN b USING (k)", "FROM a ASOF CROSS JOIN b"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! `LIMIT 10 %` and `LIMIT 10 PERCENT`, which the parser does not read. Here it is `LIMIT LIMIT PERCENT(10)`, a call of a
 //! function whose name no text can have: two words without quotes.
 
-use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
+use sqlparser::ast::Expr;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use super::pivots::name_of;
+use super::calls;
 use super::said::Said;
 
 /// The name of the function.
@@ -40,17 +40,18 @@ pub fn percent(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 /// The digits of what such a call says; `None` of any other limit, and no digits if it has none.
 pub fn share(limit: &Expr) -> Option<Option<&str>> {
     let Expr::Function(function) = limit else { return None };
-    if name_of(function) != Some(PERCENT) {
-        return None;
+    (calls::name_of(function) == Some(PERCENT)).then(|| calls::args(function).next().and_then(calls::digits))
+}
+
+/// A text of a query with such shares as they are written.
+pub fn shown(text: String) -> String {
+    let (mut text, call) = (text, format!("LIMIT {PERCENT}("));
+    while let Some(at) = text.find(&call) {
+        let rest = text.split_off(at);
+        let (digits, behind) = rest[call.len()..].split_once(')').unwrap_or_default();
+        text.push_str(&format!("LIMIT {digits} %{behind}"));
     }
-    let FunctionArguments::List(list) = &function.args else { return Some(None) };
-    Some(match list.args.as_slice() {
-        [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] => match &value.value {
-            Value::Number(digits, _) => Some(digits),
-            _ => None,
-        },
-        _ => None,
-    })
+    text
 }
 
 #[cfg(test)]
@@ -68,5 +69,9 @@ mod tests {
             let Ok(Statement::Query(query)) = parse(text) else { panic!("no query: {text}") };
             assert_eq!(query.to_string(), read, "{text}");
         }
+        assert_eq!(
+            super::shown("(FROM t LIMIT LIMIT PERCENT(1.5) OFFSET 2)".into()),
+            "(FROM t LIMIT 1.5 % OFFSET 2)"
+        );
     }
 }

@@ -17,12 +17,13 @@ use std::sync::Arc;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    Cte, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    Query, Select, SelectItem, SetExpr, Value, Visitor, VisitorMut, With,
+    Cte, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query,
+    Select, SelectItem, SetExpr, Value, Visitor, VisitorMut, With,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
+use super::calls::{args, call};
 use super::said::Said;
 use super::{Statement, parse};
 use crate::error::{Error, Result};
@@ -437,36 +438,6 @@ fn primary(said: &Said<'_>, last: usize) -> usize {
         begin -= 2;
     }
     begin
-}
-
-/// The call of this name that an item of a select list is.
-pub fn call<'q>(item: &'q SelectItem, names: &[&str]) -> Option<&'q Function> {
-    match item {
-        SelectItem::UnnamedExpr(Expr::Function(function)) => {
-            name_of(function).filter(|name| names.contains(name)).map(|_| function)
-        }
-        _ => None,
-    }
-}
-
-/// The name of a call of these.
-pub fn name_of(function: &Function) -> Option<&str> {
-    match function.name.0.as_slice() {
-        [ObjectNamePart::Identifier(name)] if name.quote_style.is_none() => Some(&name.value),
-        _ => None,
-    }
-}
-
-/// The arguments of a call of these.
-pub fn args(function: &Function) -> impl Iterator<Item = &Expr> {
-    let list = match &function.args {
-        FunctionArguments::List(list) => list.args.as_slice(),
-        _ => &[],
-    };
-    list.iter().filter_map(|arg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
-        _ => None,
-    })
 }
 
 /// The first item of a SELECT that is a column of PIVOT without values.

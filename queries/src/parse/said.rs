@@ -2,6 +2,22 @@
 
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
+/// Words that stand behind the tables of a FROM.
+pub const BEHIND_TABLES: [&str; 12] = [
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "WINDOW",
+    "QUALIFY",
+    "ORDER",
+    "LIMIT",
+    "OFFSET",
+    "FETCH",
+    "UNION",
+    "INTERSECT",
+    "EXCEPT",
+];
+
 /// The tokens that say something, by their numbers.
 pub struct Said<'t> {
     tokens: &'t [TokenWithSpan],
@@ -52,6 +68,11 @@ impl<'t> Said<'t> {
     /// Whether the token before this one is one of these words, without quotes.
     pub fn is_behind(&self, at: usize, texts: &[&str]) -> bool {
         at.checked_sub(1).is_some_and(|before| self.is_one(before, texts))
+    }
+
+    /// Whether a token begins the tables of a query, and is not a word of `IS DISTINCT FROM`.
+    pub fn is_from(&self, at: usize) -> bool {
+        self.is(at, "FROM") && !self.is_behind(at, &["DISTINCT"])
     }
 
     /// Where the parenthesis or bracket closes that opens at `at`.

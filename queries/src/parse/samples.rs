@@ -140,7 +140,7 @@ fn table_before(said: &Said<'_>, at: usize) -> Result<usize> {
             Some(Token::LParen | Token::SemiColon) => break,
             _ => before,
         };
-        if said.is(place, "FROM") && !said.is_behind(place, &["DISTINCT"]) {
+        if said.is_from(place) {
             begin = Some(place + 1);
             break;
         }

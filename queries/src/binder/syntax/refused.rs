@@ -8,6 +8,7 @@ use sqlparser::ast::{
 };
 
 use crate::error::Error;
+use crate::parse::joins::by_order;
 use crate::visits;
 
 type Flow = ControlFlow<Error>;
@@ -87,7 +88,7 @@ pub fn join(join: &Join) -> Flow {
         | JoinOperator::LeftAnti(condition)
         | JoinOperator::RightAnti(condition) => refuse_if(
             // What an ASOF join needs is told by itself.
-            matches!(condition, JoinConstraint::None) && !join.global,
+            matches!(condition, JoinConstraint::None) && by_order(join).is_none(),
             "",
             "JOIN without ON or USING; write CROSS JOIN for every pair of rows",
         ),

@@ -1,0 +1,47 @@
+//! Calls of functions with names that no text can have, two words without quotes: what a clause says that the parser does
+//! not know, where the binder finds it.
+
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, SelectItem, Value,
+};
+
+/// The call of one of these names that an item of a select list is.
+pub fn call<'q>(item: &'q SelectItem, names: &[&str]) -> Option<&'q Function> {
+    match item {
+        SelectItem::UnnamedExpr(Expr::Function(function)) => {
+            name_of(function).filter(|name| names.contains(name)).map(|_| function)
+        }
+        _ => None,
+    }
+}
+
+/// The name of a call, without quotes.
+pub fn name_of(function: &Function) -> Option<&str> {
+    match function.name.0.as_slice() {
+        [ObjectNamePart::Identifier(name)] if name.quote_style.is_none() => Some(&name.value),
+        _ => None,
+    }
+}
+
+/// The arguments of a call that are expressions without names.
+pub fn args(function: &Function) -> impl Iterator<Item = &Expr> {
+    let list = match &function.args {
+        FunctionArguments::List(list) => list.args.as_slice(),
+        _ => &[],
+    };
+    list.iter().filter_map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
+        _ => None,
+    })
+}
+
+/// The digits of an expression that is a number.
+pub fn digits(value: &Expr) -> Option<&str> {
+    match value {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => Some(digits),
+            _ => None,
+        },
+        _ => None,
+    }
+}
