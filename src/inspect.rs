@@ -1,11 +1,13 @@
 //! `palais inspect`: shows what lies in files.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use formats::inspect::{Inspection, PartInspection};
 use formats::registry::format;
 use schema::text::types::sql_name;
 use schema::{FileSet, Source, Table};
+use session::writers::escape::escaped;
 use session::writers::table::{grouped, plural};
 use unicode_width::UnicodeWidthStr;
 
@@ -47,8 +49,12 @@ impl Report<'_> {
     }
 
     fn text(&self, location: &str) -> String {
-        let mut text =
-            format!("{location}: {}\n\n{}", self.summary(), aligned(&self.columns(), &[2, 3, 4, 5]));
+        let mut text = format!(
+            "{}: {}\n\n{}",
+            escaped(location, |_| false),
+            self.summary(),
+            aligned(&self.columns(), &[2, 3, 4, 5])
+        );
         if self.files.files.len() != 1 {
             text.push('\n');
             text.push_str(&aligned(&self.list(), &[1, 2]));
@@ -188,12 +194,14 @@ fn short(value: Option<&str>) -> String {
 /// Rows of cells as lines, each column as wide as its widest cell. Columns in `right` are set to the right. Columns of
 /// which nothing but the title is known are left out.
 fn aligned(rows: &[Vec<String>], right: &[usize]) -> String {
+    let rows: Vec<Vec<Cow<'_, str>>> =
+        rows.iter().map(|row| row.iter().map(|cell| escaped(cell, |_| false)).collect()).collect();
     let columns = rows.first().map_or(0, Vec::len);
     let is_known = |column: usize| rows.len() < 2 || rows[1..].iter().any(|row| row[column] != "-");
     let widths: Vec<usize> =
         (0..columns).map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0)).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate().filter(|(i, _)| is_known(*i)) {
             let gap = " ".repeat(width - cell.width());

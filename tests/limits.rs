@@ -317,6 +317,48 @@ fn a_file_of_more_columns_than_a_table_may_have() {
     }
 }
 
+/// A Parquet file without rows whose schema has so many groups within each other.
+fn deep_parquet(groups: usize) -> Vec<u8> {
+    let number = |mut n: usize| {
+        let mut bytes = Vec::new();
+        while n > 127 {
+            bytes.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        bytes.push(n as u8);
+        bytes
+    };
+    // FileMetaData and SchemaElement in Thrift's compact protocol: the version, the schema, no rows, no row groups.
+    let mut footer = [&[0x15, 2, 0x19, 0xfc][..], &number(groups + 2)].concat();
+    footer.extend([0x48, 1, b'r', 0x15, 2, 0]);
+    (0..groups).for_each(|_| footer.extend([0x35, 2, 0x18, 1, b'a', 0x15, 2, 0]));
+    footer.extend([0x15, 2, 0x25, 2, 0x18, 1, b'l', 0]);
+    footer.extend([0x16, 0, 0x19, 0x0c, 0]);
+    let length = (footer.len() as u32).to_le_bytes();
+    [b"PAR1", footer.as_slice(), &length, b"PAR1"].concat()
+}
+
+#[test]
+fn a_parquet_file_of_groups_within_each_other() {
+    let home = Home::new();
+    for (groups, is_read) in [(100, true), (1_200, false), (20_000, false)] {
+        home.write("deep.parquet", &deep_parquet(groups));
+        let before = names(&home);
+        for sql in ["SELECT count(*) FROM 'deep.parquet'", "COPY (FROM 'deep.parquet') TO 'copy.csv'"] {
+            let done = home.finish(home.start(&["query", sql, "--memory-limit", "128MiB"]));
+            if is_read && sql.starts_with("SELECT") {
+                assert_eq!(done.status.code(), Some(0), "{groups}: {}", done.stderr);
+                continue;
+            }
+            // Structs have no csv, and deeper ones are no table.
+            assert_eq!(done.status.code(), Some(1), "{groups}: {}", done.stderr);
+            let said = if is_read { "deep.parquet" } else { "groups within each other" };
+            assert!(is_read || done.stderr.contains(said), "{groups}: {}", done.stderr);
+        }
+        assert_eq!(names(&home), before);
+    }
+}
+
 #[test]
 fn a_small_arrow_file_that_unpacks_to_a_lot() {
     let home = Home::new();

@@ -23,7 +23,8 @@ const MOST: isize = 512 << 20;
 /// The stack that planning has, in bytes. The binary gives it twice as much, and statements that are eight times as long.
 const STACK: usize = 256 << 20;
 
-/// How long planning may take before it counts as hanging.
+/// How long planning may take before it counts as hanging. The binary gives it 10 seconds; with a sanitizer, beside other
+/// targets, it takes as many times as long.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// All targets. Each is a `[[bin]]` of the package `fuzz` too, and has a directory in `seeds/`.
