@@ -55,6 +55,7 @@ use std::sync::Arc;
 pub use catalog::Catalog;
 pub use datafusion_common::ScalarValue;
 pub use error::{Error, Result};
+pub use expressions::accumulators;
 pub use expressions::values::{decimals, normal};
 pub use parse::copy::{CopyOptions, OptionValue};
 pub use parse::definitions::{Definition, Existing, Kind};

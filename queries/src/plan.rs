@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef, SortOptions};
+use arrow_schema::{SchemaRef, SortOptions};
 use datafusion_common::{NullEquality, ScalarValue};
 use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
-use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use schema::{ColumnBound, ColumnPrefix, Table};
 
 pub use crate::algebra::window::{Exclude, Units};
 pub use datafusion_common::JoinType;
 /// A compiled expression over the columns of one input.
 pub use expressions::Expr;
+pub use expressions::accumulators::AggregateFunction;
 
 /// Identifies a node of a plan: its number in a walk over all of its trees, inputs first.
 pub type NodeId = usize;
@@ -312,52 +312,6 @@ pub struct AggregateCall {
     pub filter: Option<Expr>,
     /// How many columns its state takes between the phases.
     pub state_columns: usize,
-}
-
-/// An accumulator.
-#[derive(Debug, Clone)]
-pub enum AggregateFunction {
-    /// `COUNT`: of rows, or of values that are not NULL.
-    Count,
-    /// `SUM` of 64-bit floats.
-    SumFloat,
-    /// `SUM` of integers: exact within 128 bits; a result that does not fit is an error.
-    SumInt {
-        /// Whether the result is unsigned.
-        unsigned: bool,
-    },
-    /// `SUM` of decimals: a result that does not fit its type is an error.
-    SumDecimal {
-        /// Digits of the result.
-        precision: u8,
-        /// Digits behind the point.
-        scale: i8,
-    },
-    /// `SUM` of intervals, by their months, days and nanoseconds.
-    SumInterval,
-    /// `AVG` of 64-bit floats.
-    AvgFloat,
-    /// `AVG` of decimals: the float nearest to the exact sum divided by the count.
-    AvgDecimal {
-        /// Digits behind the point.
-        scale: i8,
-    },
-    /// `MIN` or `MAX` of numbers, dates and intervals; NaN is greater than any other number.
-    Extreme {
-        /// Whether it is the greatest.
-        max: bool,
-        /// The type of the values.
-        data_type: DataType,
-    },
-    /// Of the values that differ within a group, by another accumulator.
-    Distinct {
-        /// The accumulator that is given each of them once.
-        of: Box<AggregateFunction>,
-        /// The type of the values.
-        data_type: DataType,
-    },
-    /// Any other, by DataFusion's accumulator.
-    General(Arc<AggregateFunctionExpr>),
 }
 
 /// Computes functions over windows. The rows of a partition are given one behind the other, in the order of the window;

@@ -4,6 +4,7 @@
 //!
 //! - [`functions`]: functions that SQL can call.
 //! - [`exact`], [`text`] and [`print_text`]: casts between decimals and floats, of text, and to text.
+//! - [`accumulators`]: what computes aggregates.
 //! - [`checked`]: expressions of which none wraps in silence: with the [`checks`] that the kernels lack, how floats and
 //!   intervals [`compare`], the [`date_shift`] by intervals, the [`differences`] of timestamps, and AND and OR in order
 //!   ([`short_circuit`]).
@@ -13,6 +14,7 @@
 //! - [`like`]: LIKE with several texts in the pattern.
 //! - [`values`]: the loops over values.
 
+pub mod accumulators;
 pub mod between;
 pub mod checked;
 pub mod checks;

@@ -16,7 +16,7 @@ use super::{Binder, nested};
 use crate::algebra::{Call, Expr, SortKey, WindowFunction};
 use crate::error::{Error, Result};
 use crate::meant;
-use crate::types::{lists, standing};
+use crate::types::{items, lists, standing};
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =
@@ -34,6 +34,28 @@ pub(super) struct Written<'q> {
     pub within_group: &'q [OrderByExpr],
     pub filter: Option<&'q Ast>,
     pub ignore_nulls: Option<bool>,
+}
+
+impl Written<'_> {
+    /// Refuses what is said in aggregates alone.
+    ///
+    /// # Errors
+    /// It stands here.
+    pub(super) fn check_scalar(&self) -> Result<()> {
+        let only_aggregates = [
+            (self.distinct, "DISTINCT"),
+            (!self.order_by.is_empty(), "ORDER BY"),
+            (!self.within_group.is_empty(), "WITHIN GROUP"),
+            (self.filter.is_some(), "FILTER"),
+            (self.ignore_nulls.is_some(), "IGNORE NULLS"),
+        ];
+        match only_aggregates.into_iter().find(|(is, _)| *is) {
+            Some((_, what)) => {
+                Err(Error::Invalid(format!("{what} in {}(), which is no aggregate", self.name)))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl<'a> Binder<'a> {
@@ -58,19 +80,15 @@ impl<'a> Binder<'a> {
         if UNNEST.contains(&name) {
             return self.unnested(&written, env).map_err(|error| error.at(place));
         }
+        if let Some(of_items) = items::of(name) {
+            written.check_scalar()?;
+            let args = self.args(&written, env)?;
+            return self.types.aggregated(name, of_items, args);
+        }
         let scalar = self.functions.scalar(name);
         let stands = standing::of(name, written.args.len());
         if scalar.is_some() || standing::names().any(|known| known == name) {
-            let only_aggregates = [
-                (written.distinct, "DISTINCT"),
-                (!written.order_by.is_empty(), "ORDER BY"),
-                (!written.within_group.is_empty(), "WITHIN GROUP"),
-                (written.filter.is_some(), "FILTER"),
-                (written.ignore_nulls.is_some(), "IGNORE NULLS"),
-            ];
-            if let Some((_, what)) = only_aggregates.into_iter().find(|(is, _)| *is) {
-                return Err(Error::Invalid(format!("{what} in {name}(), which is no aggregate")));
-            }
+            written.check_scalar()?;
             let args = self.args(&written, env)?;
             if let Some(of_lists) = lists::given_lists(name, &args) {
                 return self.types.of_lists(name, of_lists, args);
@@ -163,11 +181,8 @@ impl<'a> Binder<'a> {
         if written.ignore_nulls.is_some() && !function.supports_null_handling_clause() {
             return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
         }
-        let mut args = self.args(written, inside)?;
-        // The separator is a comma where none is given.
-        if function.name() == "string_agg" && args.len() == 1 {
-            args.push(Expr::literal(ScalarValue::Utf8View(Some(",".into()))));
-        }
+        let args = self.args(written, inside)?;
+        let mut args = self.types.completed(name, &function, args)?;
         let takes_order = function.supports_within_group_clause() || ORDERED_SETS.contains(&function.name());
         let mut order_by = self.keys(written.order_by, inside)?;
         let within = self.keys(written.within_group, inside)?;
@@ -186,11 +201,6 @@ impl<'a> Binder<'a> {
                 args.remove(0);
             }
             args.insert(0, order_by[0].expr.clone());
-        }
-        if matches!(name, "count_if" | "countif") {
-            let condition = <[Expr; 1]>::try_from(args);
-            let [condition] = condition.map_err(|_| Error::Invalid(format!("{name}() takes a condition")))?;
-            args = vec![self.types.counted_if(condition)?];
         }
         if function.name() == "count" && args.is_empty() {
             args.push(Expr::literal(ScalarValue::Int64(Some(1))));

@@ -24,7 +24,7 @@ pub mod grouping;
 mod literal;
 mod names;
 mod nearest;
-mod nested;
+pub(crate) mod nested;
 mod orders;
 mod patterns;
 mod pivot;

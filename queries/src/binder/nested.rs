@@ -33,6 +33,11 @@ pub(super) fn of_lambda(name: &str) -> Option<Makes> {
     LAMBDAS.iter().find(|(names, _)| names.contains(&name)).map(|(_, makes)| *makes)
 }
 
+/// The names of functions of a lambda.
+pub fn lambda_names() -> impl Iterator<Item = &'static str> {
+    LAMBDAS.iter().flat_map(|(names, _)| names.iter().copied())
+}
+
 impl<'a> Binder<'a> {
     /// `value[1]`, `value[1:2].name` and the like.
     pub(super) fn accessed(&mut self, root: &Ast, chain: &[AccessExpr], env: &Env<'_>) -> Result<Expr> {

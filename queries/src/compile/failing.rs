@@ -3,7 +3,7 @@
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
-use expressions::functions::lists::{self, lambda};
+use expressions::functions::lists::{self, aggregated, lambda};
 use expressions::functions::own;
 
 use crate::algebra::{Expr, Kind};
@@ -68,7 +68,8 @@ pub(super) fn fails_itself(e: &Expr) -> bool {
         Kind::Call { function, args } => {
             let name = function.name();
             let is_total_list = lists::find(name).is_some_and(|function| function.total);
-            if is_total_list || lambda::is_total(function) || own::find(name).is_some_and(|own| own.total) {
+            let is_total_own = own::find(name).is_some_and(|own| own.total);
+            if is_total_list || is_total_own || lambda::is_total(function) || aggregated::is_total(function) {
                 return false;
             }
             let of_any_number =

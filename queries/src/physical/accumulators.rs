@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::plan::{AggregateCall, AggregateFunction, Expr};
 
 /// The accumulator of an aggregate over columns of `input`.
-pub(super) fn call(
+pub(crate) fn call(
     f: Arc<AggregateFunctionExpr>,
     filter: Option<Expr>,
     input: &Schema,

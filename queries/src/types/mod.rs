@@ -18,6 +18,7 @@
 //! - [`cases`]: CASE, `coalesce` and `nullif`.
 //! - [`calls`]: calls of functions.
 //! - [`aggregates`]: calls of aggregates.
+//! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
 //! - [`standing`]: functions that stand for another expression.
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
 
@@ -27,6 +28,7 @@ mod cases;
 mod casts;
 mod common;
 mod compared;
+pub(crate) mod items;
 pub(crate) mod lists;
 mod logic;
 mod mismatch;

@@ -11,9 +11,10 @@ use arrow_select::filter::filter;
 use arrow_select::take::take;
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
+use queries::accumulators::passes;
 use queries::plan::{AggregateFunction, KeyLayout};
 
-use super::accumulators::{accumulator, passes};
+use super::accumulators::accumulator;
 use super::keys::{GroupKeys, group_keys};
 use crate::dataflow::batch::list_values;
 use crate::error::Result;

@@ -4,19 +4,15 @@
 //! - [`keys`]: the group numbers of group keys. `hash_table`: the hash table of short strings.
 //! - [`partitions`]: many groups, merged one partition at a time. `radix_partitioner` and `write_combining`: rows of
 //!   fixed width by partition.
-//! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's
-//!   accumulators.
+//! - [`accumulators`]: the accumulator of each call.
 //! - `heavy_hitters`: keys that many rows have, for a partial phase that passes rows on.
 //! - [`distinct`]: aggregates of the distinct values of a group.
 
 pub mod accumulators;
 pub mod distinct;
-pub mod extreme;
 mod hash_table;
 mod heavy_hitters;
-pub mod integers;
 pub mod keys;
-mod nested_extreme;
 pub mod partitions;
 mod radix_partitioner;
 mod table;
@@ -30,8 +26,7 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::EmitTo;
-use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
-use queries::normal::normalised;
+use queries::accumulators::comparable;
 use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
 
 use super::{Ready, evaluate, evaluate_all, rows_of, slices};
@@ -99,12 +94,6 @@ pub struct Placement {
     pub spread: bool,
 }
 
-/// Whether an accumulator of DataFusion compares values to find the distinct ones. It compares bits, as it does to
-/// order rows.
-fn tells_apart(f: &AggregateFunctionExpr) -> bool {
-    f.is_distinct() || f.fun().name() == "approx_distinct"
-}
-
 impl Aggregate {
     /// Aggregates batches of `input`. Spilled bytes are counted in `state`.
     pub fn new(
@@ -148,14 +137,7 @@ impl Aggregate {
             AggregateFunction::Distinct { .. } => {
                 args = args.into_iter().map(normalise).collect();
             }
-            AggregateFunction::General(f) => {
-                // The keys of ORDER BY are behind the arguments.
-                let keys = args.len().saturating_sub(f.order_bys().len());
-                let compared = if tells_apart(f) { 0 } else { keys };
-                for column in &mut args[compared..] {
-                    *column = normalised(column);
-                }
-            }
+            AggregateFunction::General(f) => args = comparable(f, args),
             _ => {}
         }
         Ok((args, filter.map(|f| f.as_boolean().clone())))

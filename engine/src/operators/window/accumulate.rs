@@ -4,10 +4,10 @@ use std::marker::PhantomData;
 
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{Decimal128Type, Float64Type};
+use queries::accumulators::extreme::Order;
 use queries::decimals::average;
 
 use crate::error::{Error, Result};
-use crate::operators::aggregate::extreme::Order;
 
 /// A state to which values are added.
 pub trait Accumulate {

@@ -11,6 +11,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{ArrayRef, ArrowPrimitiveType};
 use arrow_schema::DataType;
+use queries::accumulators::extreme::Order;
 use queries::plan::AggregateFunction;
 
 use super::accumulate::{AvgDecimal, SumDecimal, SumInteger};
@@ -22,7 +23,6 @@ use super::sliding::Sliding;
 use super::tree::Tree;
 use super::{Evaluator, Inputs};
 use crate::error::Result;
-use crate::operators::aggregate::extreme::Order;
 
 /// How many nodes one node has below it.
 const WIDTH: usize = 16;

@@ -10,7 +10,9 @@
 //! - [`asked`]: whether and where an item is in a list.
 //! - [`text`]: lists and structs as text.
 //! - [`lambda`]: an expression over the items of lists.
+//! - [`aggregated`]: an aggregate over the items of lists.
 
+pub mod aggregated;
 mod asked;
 mod chosen;
 pub mod lambda;

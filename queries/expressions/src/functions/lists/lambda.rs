@@ -153,28 +153,7 @@ impl Lambda {
 
     /// The lists without what stands between them: items, and of each its row and place.
     fn items(&self, given: &Given) -> Result<(ListArray, Vec<(u32, i64)>)> {
-        let lists = given.arg(0)?.as_list::<i32>();
-        let offsets = lists.value_offsets();
-        let begins = offsets.first().copied().unwrap_or(0) == 0;
-        let ends = offsets.last().is_some_and(|end| *end as usize == lists.values().len());
-        let is_null = |row: usize| lists.is_null(row) && lists.value_length(row) > 0;
-        let lists = match begins && ends && !(0..lists.len()).any(is_null) {
-            true => lists.clone(),
-            false => {
-                let all = Lists::of(given.arg(0)?)?;
-                let mut picks = Picks::default();
-                for row in 0..given.rows {
-                    match all.get(row) {
-                        Some(items) => {
-                            picks.extend(items);
-                            picks.end();
-                        }
-                        None => picks.null(),
-                    }
-                }
-                picks.lists(lists.values(), &item_of(lists.data_type()))?.as_list::<i32>().clone()
-            }
-        };
+        let lists = Lists::of(given.arg(0)?)?.alone()?;
         let mut of = Vec::with_capacity(lists.values().len());
         for row in 0..lists.len() {
             of.extend((0..i64::from(lists.value_length(row))).map(|place| (row as u32, place)));

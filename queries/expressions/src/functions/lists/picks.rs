@@ -11,7 +11,7 @@ use arrow_select::concat::concat;
 use arrow_select::take::take;
 use datafusion_common::{Result, exec_err, internal_err};
 
-use super::list_field;
+use super::{item_of, list_field};
 
 /// A column of lists.
 pub struct Lists(ListArray);
@@ -34,6 +34,29 @@ impl Lists {
     pub fn get(&self, row: usize) -> Option<Range<usize>> {
         let offsets = self.0.value_offsets();
         self.0.is_valid(row).then(|| offsets[row] as usize..offsets[row + 1] as usize)
+    }
+
+    /// The lists with no other values than their items.
+    pub fn alone(&self) -> Result<ListArray> {
+        let lists = &self.0;
+        let offsets = lists.value_offsets();
+        let begins = offsets.first().copied().unwrap_or(0) == 0;
+        let ends = offsets.last().is_some_and(|end| *end as usize == lists.values().len());
+        let is_null = |row: usize| lists.is_null(row) && lists.value_length(row) > 0;
+        if begins && ends && !(0..lists.len()).any(is_null) {
+            return Ok(lists.clone());
+        }
+        let mut picks = Picks::default();
+        for row in 0..lists.len() {
+            match self.get(row) {
+                Some(items) => {
+                    picks.extend(items);
+                    picks.end();
+                }
+                None => picks.null(),
+            }
+        }
+        Ok(picks.lists(lists.values(), &item_of(lists.data_type()))?.as_list::<i32>().clone())
     }
 }
 

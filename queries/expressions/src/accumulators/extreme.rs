@@ -5,16 +5,18 @@ use std::sync::Arc;
 use arrow_array::types::*;
 use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_schema::{DataType, IntervalUnit};
-use datafusion_common::Result as DfResult;
+use datafusion_common::{Result as DfResult, not_impl_err};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
-use queries::normal::{interval_length, normal32, normal64};
 
-use super::accumulators::{emit, filtered, values};
 use super::nested_extreme::NestedExtreme;
-use crate::error::{Error, Result};
+use super::{emit, filtered, values};
+use crate::values::normal::{interval_length, normal32, normal64};
 
 /// Makes the accumulator of `MIN` or `MAX` for a type.
-pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumulator>> {
+///
+/// # Errors
+/// The type has no order.
+pub fn extreme(max: bool, data_type: &DataType) -> DfResult<Box<dyn GroupsAccumulator>> {
     if data_type.is_nested() {
         return Ok(Box::new(NestedExtreme::new(max, data_type)?));
     }
@@ -25,7 +27,7 @@ pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumula
                 DataType::Interval(IntervalUnit::MonthDayNano) => {
                     Box::new(Extreme::<IntervalMonthDayNanoType>::new(max))
                 }
-                other => return Err(Error::Compute(format!("MIN and MAX of {other}"))),
+                other => return not_impl_err!("MIN and MAX of {other}"),
             }
         };
     }

@@ -3,12 +3,11 @@
 use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, SortOptions};
-use datafusion_common::Result as DfResult;
+use datafusion_common::{Result as DfResult, not_impl_err};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 
-use super::accumulators::{emit, filtered, passes};
-use crate::error::{Error, Result};
-use crate::state::hash::normalise;
+use super::{emit, filtered, passes};
+use crate::values::normal::normalised;
 
 /// Keeps the extreme of each group as a row of bytes that compares like the value.
 pub struct NestedExtreme {
@@ -26,11 +25,11 @@ impl NestedExtreme {
     ///
     /// # Errors
     /// A type without an order.
-    pub fn new(max: bool, data_type: &DataType) -> Result<NestedExtreme> {
+    pub fn new(max: bool, data_type: &DataType) -> DfResult<NestedExtreme> {
         let options = SortOptions { descending: false, nulls_first: false };
         let fields = vec![SortField::new_with_options(data_type.clone(), options)];
         if !RowConverter::supports_fields(&fields) {
-            return Err(Error::Unsupported(format!("MIN and MAX of {data_type}")));
+            return not_impl_err!("MIN and MAX of {data_type}");
         }
         let converter = RowConverter::new(fields)?;
         let null = converter.convert_columns(&[new_null_array(data_type, 1)])?.row(0).data().to_vec();
@@ -45,7 +44,7 @@ impl NestedExtreme {
         total: usize,
     ) -> DfResult<()> {
         self.best.resize(total, None);
-        let rows = self.converter.convert_columns(&[normalise(column.clone())])?;
+        let rows = self.converter.convert_columns(&[normalised(column)])?;
         for (row, &group) in groups.iter().enumerate() {
             if column.is_null(row) || !passes(filter, row) {
                 continue;

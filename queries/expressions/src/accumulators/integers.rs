@@ -11,9 +11,9 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, 
 use arrow_buffer::NullBuffer;
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
-use queries::decimals::average;
 
-use super::accumulators::{emit, filtered, values};
+use super::{emit, filtered, values};
+use crate::values::decimals::average;
 
 /// The type of the summed values.
 #[derive(Debug, Clone, Copy)]
