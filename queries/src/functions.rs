@@ -16,16 +16,16 @@ use expressions::functions::{
 
 use crate::binder::nested;
 use crate::compile;
-use crate::types::{items, standing};
+use crate::types::{items, standing, structs};
 
 /// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, and casts of lists to text.
 const SYNTAX: [&str; 6] =
     [zone::NAME, "text_extract", "text_slice", lists::text::QUOTED, lists::text::LIST, lists::text::STRUCT];
 
-/// The names of functions that are registered nowhere: those that stand for another expression, take a lambda, or compute
-/// an aggregate of items.
+/// The names of functions that are registered nowhere: those that stand for another expression, take a lambda, compute an
+/// aggregate of items, or make structs.
 pub fn made() -> impl Iterator<Item = &'static str> {
-    standing::names().chain(items::names()).chain(nested::lambda_names())
+    standing::names().chain(items::names()).chain(nested::lambda_names()).chain(structs::names())
 }
 
 /// All functions by name and alias.

@@ -12,7 +12,7 @@
 //! - [`rounding`]: `round` and `trunc` of floats.
 //! - [`percentile`]: `percentile_cont` of any fraction.
 //! - [`sum`]: `sum`, of NULL too.
-//! - [`own`], [`lists`], [`aggregates`]: those that DataFusion has not.
+//! - [`own`], [`lists`], [`structs`], [`aggregates`]: those that DataFusion has not.
 //!
 //! and what is syntax in SQL:
 //! - [`quantified`]: ANY and ALL over the items of a list.
@@ -33,6 +33,7 @@ pub mod prefix;
 pub mod quantified;
 pub mod regression;
 pub mod rounding;
+pub mod structs;
 pub mod sum;
 pub mod truncate;
 pub mod zone;

@@ -6,8 +6,8 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::AggregateUDF;
 use sqlparser::ast::{
-    DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, NullTreatment, OrderByExpr, Spanned,
+    DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
+    FunctionArgumentClause, FunctionArguments, NullTreatment, OrderByExpr, Spanned,
 };
 
 use super::scope::Env;
@@ -16,7 +16,7 @@ use super::{Binder, nested};
 use crate::algebra::{Call, Expr, SortKey, WindowFunction};
 use crate::error::{Error, Result};
 use crate::meant;
-use crate::types::{items, lists, standing};
+use crate::types::{items, lists, standing, structs};
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =
@@ -85,6 +85,11 @@ impl<'a> Binder<'a> {
             let args = self.args(&written, env)?;
             return self.types.aggregated(name, of_items, args);
         }
+        if structs::is_one(name) {
+            written.check_scalar()?;
+            let args = self.named_args(&written, env)?;
+            return self.types.structure(name, args);
+        }
         let scalar = self.functions.scalar(name);
         let stands = standing::of(name, written.args.len());
         if scalar.is_some() || standing::names().any(|known| known == name) {
@@ -131,6 +136,42 @@ impl<'a> Binder<'a> {
                 }
                 _ => return Err(Error::Unsupported(format!("names of arguments in {}()", written.name))),
             });
+        }
+        Ok(args)
+    }
+
+    /// The arguments of a call, and the names that some have. To `struct_pack` a column is given by its own name.
+    fn named_args(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Vec<structs::Argument>> {
+        let mut args = Vec::with_capacity(written.args.len());
+        let mut has_names = false;
+        for arg in &written.args {
+            let (name, e) = match arg {
+                FunctionArg::Named {
+                    name,
+                    arg: FunctionArgExpr::Expr(e),
+                    operator: FunctionArgOperator::Assignment | FunctionArgOperator::RightArrow,
+                } => {
+                    has_names = true;
+                    (Some(name.value.clone()), e)
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(_)) if has_names => {
+                    let message =
+                        format!("a value without a name stands behind a named one in {}()", written.name);
+                    return Err(Error::Invalid(message));
+                }
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => {
+                    let name = match e {
+                        Ast::Identifier(name) => Some(name),
+                        Ast::CompoundIdentifier(parts) => parts.last(),
+                        _ => None,
+                    };
+                    (name.filter(|_| written.name == "struct_pack").map(|name| name.value.clone()), e)
+                }
+                other => {
+                    return Err(Error::Invalid(format!("'{other}' is no argument of {}()", written.name)));
+                }
+            };
+            args.push((name, self.expr(e, env)?));
         }
         Ok(args)
     }

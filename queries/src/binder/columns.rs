@@ -51,6 +51,7 @@ impl Binder<'_> {
                             Expanded { name: field.name, expr }
                         }
                         Given::Replaced(name, expr) => Expanded { name, expr: expr.clone() },
+                        Given::Part(name, expr) => Expanded { name, expr: *expr },
                     };
                     Some(given.into_iter().map(column).collect())
                 }
@@ -122,7 +123,9 @@ impl Binder<'_> {
                 .into_iter()
                 .map(|column| match column {
                     Given::Column(field) => Ok(field),
-                    Given::Replaced(..) => Err(Error::Unsupported("REPLACE in COLUMNS(*)".into())),
+                    Given::Replaced(..) | Given::Part(..) => {
+                        Err(Error::Unsupported("REPLACE in COLUMNS(*)".into()))
+                    }
                 })
                 .collect::<Result<Vec<Field>>>()
         };

@@ -19,6 +19,7 @@ use crate::algebra::{ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
 use crate::dialect::GLOB;
 use crate::error::{Error, Result};
 use crate::meant;
+use crate::types::structs;
 use expressions::functions::{quantified, zone};
 
 impl<'a> Binder<'a> {
@@ -265,9 +266,13 @@ impl<'a> Binder<'a> {
             Err(Error::Name { message: format!("'{of}' has no field '{name}'{why}"), help })
         };
         match &value.data_type {
-            DataType::Struct(fields) if !fields.iter().any(|field| field.name() == name) => {
-                no_field("", meant::column(name, fields.iter().map(|field| field.name().as_str())))
-            }
+            DataType::Struct(fields) => match structs::field_named(fields, name) {
+                Some(field) => {
+                    let name = literal::text(field.name());
+                    self.call_named("get_field", vec![value, name])
+                }
+                None => no_field("", meant::column(name, fields.iter().map(|field| field.name().as_str()))),
+            },
             t if t.is_nested() => self.call_named("get_field", vec![value, literal::text(name)]),
             _ => no_field(": it is no struct", env.renamed(of, name)),
         }

@@ -228,7 +228,8 @@ impl<'a> Binder<'a> {
                 SelectItem::Wildcard(options) => wildcard::all(options, env)
                     .and_then(|given| self.liked(given, options))
                     .map_err(|error| error.at(options.wildcard_token.0.span))?,
-                SelectItem::QualifiedWildcard(kind, options) => wildcard::of_relation(kind, options, env)
+                SelectItem::QualifiedWildcard(kind, options) => self
+                    .of_name(kind, options, env)
                     .and_then(|given| self.liked(given, options))
                     .map_err(|error| error.at(kind.span()))?,
                 SelectItem::ExprWithAliases { .. } => {
@@ -241,6 +242,7 @@ impl<'a> Binder<'a> {
                         Item { name, expr: self.columns.read(id), written: None }
                     }
                     Given::Replaced(name, e) => Item { name, expr: self.expr(e, env)?, written: Some(e) },
+                    Given::Part(name, e) => Item { name, expr: self.expr(&e, env)?, written: None },
                 });
             }
         }

@@ -1,8 +1,9 @@
 //! What `*` stands for.
 
+use arrow_schema::DataType;
 use sqlparser::ast::{
-    ExcludeSelectItem, Expr as Ast, Ident, ObjectName, RenameSelectItem, SelectItemQualifiedWildcardKind,
-    WildcardAdditionalOptions,
+    AccessExpr, ExcludeSelectItem, Expr as Ast, Ident, ObjectName, RenameSelectItem,
+    SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 
 use datafusion_common::ScalarValue;
@@ -19,18 +20,61 @@ pub enum Given<'q> {
     Column(Field),
     /// An expression under the name of a column.
     Replaced(String, &'q Ast),
+    /// A field of a struct, under its name or under another one.
+    Part(String, Box<Ast>),
 }
 
 impl Given<'_> {
     fn name(&self) -> &str {
         match self {
             Given::Column(field) => &field.name,
-            Given::Replaced(name, _) => name,
+            Given::Replaced(name, _) | Given::Part(name, _) => name,
         }
     }
 }
 
 impl Binder<'_> {
+    /// The columns of `relation.*`, or the fields of `struct.*`.
+    ///
+    /// # Errors
+    /// There is no such relation or struct, or a column that is left out or replaced is not among them.
+    pub(super) fn of_name<'q>(
+        &mut self,
+        kind: &SelectItemQualifiedWildcardKind,
+        options: &'q WildcardAdditionalOptions,
+        env: &Env<'_>,
+    ) -> Result<Vec<Given<'q>>> {
+        let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
+            return Err(Error::Unsupported("the fields of an expression (expression.*)".into()));
+        };
+        let relation = crate::parse::table_name(name);
+        let parts: Option<Vec<Ident>> = name.0.iter().map(|part| part.as_ident().cloned()).collect();
+        let is_relation = env.levels().any(|level| level.scope.relation(&relation).is_some());
+        let parts = parts.filter(|_| !is_relation).unwrap_or_default();
+        if parts.is_empty() || env.find_path(&parts)?.is_none() {
+            return of_relation(&relation, options, env);
+        }
+        let of = Ast::CompoundIdentifier(parts);
+        let value = self.expr(&of, env)?;
+        let DataType::Struct(fields) = &value.data_type else {
+            let shown = expressions::text::shown(&value.data_type);
+            let message =
+                format!("'{relation}' is a {shown}, and has no fields that {relation}.* could stand for");
+            return Err(Error::Invalid(message));
+        };
+        let names = fields.iter().map(|field| field.name().clone()).collect();
+        let parts = chosen(names, options)?.into_iter().map(|column| match column.replaced {
+            Some(e) => Given::Replaced(column.name, e),
+            None => {
+                let name = Ast::Identifier(Ident::with_quote('"', fields[column.at].name()));
+                let access_chain = vec![AccessExpr::Dot(name)];
+                let root = Box::new(of.clone());
+                Given::Part(column.name, Box::new(Ast::CompoundFieldAccess { root, access_chain }))
+            }
+        });
+        Ok(parts.collect())
+    }
+
     /// Of the columns of `* LIKE 'a%'` those with such names.
     ///
     /// # Errors
@@ -79,19 +123,12 @@ pub fn all<'q>(options: &'q WildcardAdditionalOptions, env: &Env<'_>) -> Result<
 }
 
 /// The columns of `relation.*`.
-///
-/// # Errors
-/// There is no such relation, or a column that is left out or replaced is not among them.
-pub fn of_relation<'q>(
-    kind: &SelectItemQualifiedWildcardKind,
+fn of_relation<'q>(
+    name: &str,
     options: &'q WildcardAdditionalOptions,
     env: &Env<'_>,
 ) -> Result<Vec<Given<'q>>> {
-    let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
-        return Err(Error::Unsupported("the fields of an expression (expression.*)".into()));
-    };
-    let name = crate::parse::table_name(name);
-    let relation = env.levels().find_map(|level| level.scope.relation(&name));
+    let relation = env.levels().find_map(|level| level.scope.relation(name));
     let Some(relation) = relation else {
         let known: Vec<&str> =
             env.scope.relations().iter().filter_map(|relation| relation.name.as_deref()).collect();
@@ -101,7 +138,27 @@ pub fn of_relation<'q>(
     given(relation.fields.clone(), options)
 }
 
-fn given<'q>(mut fields: Vec<Field>, options: &'q WildcardAdditionalOptions) -> Result<Vec<Given<'q>>> {
+fn given<'q>(fields: Vec<Field>, options: &'q WildcardAdditionalOptions) -> Result<Vec<Given<'q>>> {
+    let names = fields.iter().map(|field| field.name.clone()).collect();
+    let columns = chosen(names, options)?.into_iter().map(|column| match column.replaced {
+        Some(e) => Given::Replaced(column.name, e),
+        None => Given::Column(Field { name: column.name, id: fields[column.at].id }),
+    });
+    Ok(columns.collect())
+}
+
+/// What is given in the place of a name that a star stands for.
+struct Chosen<'q> {
+    /// The place of the name.
+    at: usize,
+    /// The name that it is given.
+    name: String,
+    /// The expression that is given instead.
+    replaced: Option<&'q Ast>,
+}
+
+/// Of names those that are not left out.
+fn chosen<'q>(names: Vec<String>, options: &'q WildcardAdditionalOptions) -> Result<Vec<Chosen<'q>>> {
     let left_out: Vec<&Ident> = match &options.opt_exclude {
         Some(ExcludeSelectItem::Single(name)) => vec![last(name)?],
         Some(ExcludeSelectItem::Multiple(names)) => names.iter().map(last).collect::<Result<_>>()?,
@@ -111,10 +168,11 @@ fn given<'q>(mut fields: Vec<Field>, options: &'q WildcardAdditionalOptions) -> 
         .opt_except
         .iter()
         .flat_map(|e| std::iter::once(&e.first_element).chain(&e.additional_elements));
+    let mut columns: Vec<(usize, String)> = names.into_iter().enumerate().collect();
     for name in left_out.into_iter().chain(except) {
-        let before = fields.len();
-        fields.retain(|field| !same(&field.name, &name.value));
-        if fields.len() == before {
+        let before = columns.len();
+        columns.retain(|(_, known)| !same(known, &name.value));
+        if columns.len() == before {
             return Err(missing(name, "EXCLUDE"));
         }
     }
@@ -123,30 +181,22 @@ fn given<'q>(mut fields: Vec<Field>, options: &'q WildcardAdditionalOptions) -> 
         Some(RenameSelectItem::Multiple(all)) => all.as_slice(),
         None => &[],
     };
-    let mut names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
     for one in renamed {
-        let mut found = false;
-        for (_, name) in
-            fields.iter().zip(&mut names).filter(|(field, _)| same(&field.name, &one.ident.value))
-        {
-            name.clone_from(&one.alias.value);
-            found = true;
-        }
-        if !found {
+        if !columns.iter().any(|(_, known)| same(known, &one.ident.value)) {
             return Err(missing(&one.ident, "RENAME"));
         }
     }
     let replaced = || options.opt_replace.iter().flat_map(|replace| &replace.items);
     for element in replaced() {
-        if !fields.iter().any(|field| same(&field.name, &element.column_name.value)) {
+        if !columns.iter().any(|(_, known)| same(known, &element.column_name.value)) {
             return Err(missing(&element.column_name, "REPLACE"));
         }
     }
-    let columns = fields.into_iter().zip(names).map(|(field, name)| {
-        match replaced().find(|element| same(&element.column_name.value, &field.name)) {
-            Some(element) => Given::Replaced(name, &element.expr),
-            None => Given::Column(Field { name, id: field.id }),
-        }
+    let columns = columns.into_iter().map(|(at, known)| {
+        let element = replaced().find(|element| same(&element.column_name.value, &known));
+        let alias = renamed.iter().rfind(|one| same(&one.ident.value, &known));
+        let name = alias.map_or(known, |one| one.alias.value.clone());
+        Chosen { at, name, replaced: element.map(|element| &element.expr) }
     });
     Ok(columns.collect())
 }

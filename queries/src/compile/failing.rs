@@ -4,7 +4,7 @@ use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use expressions::functions::lists::{self, aggregated, lambda};
-use expressions::functions::own;
+use expressions::functions::{own, structs};
 
 use crate::algebra::{Expr, Kind};
 
@@ -69,7 +69,9 @@ pub(super) fn fails_itself(e: &Expr) -> bool {
             let name = function.name();
             let is_total_list = lists::find(name).is_some_and(|function| function.total);
             let is_total_own = own::find(name).is_some_and(|own| own.total);
-            if is_total_list || is_total_own || lambda::is_total(function) || aggregated::is_total(function) {
+            let is_total_made =
+                lambda::is_total(function) || aggregated::is_total(function) || structs::is_made(function);
+            if is_total_list || is_total_own || is_total_made {
                 return false;
             }
             let of_any_number =

@@ -89,9 +89,6 @@ const FUNCTIONS: &[(&[&str], &[&str])] = &[
     (&["avg_if", "avgif"], &["avg(x) FILTER (WHERE condition)"]),
     (&["every", "logical_and", "booland_agg"], &["bool_and(condition)"]),
     (&["some", "logical_or", "boolor_agg"], &["bool_or(condition)"]),
-    // Structs.
-    (&["struct_pack"], &["{'a': x, 'b': y}"]),
-    (&["struct_insert"], &["named_struct('a', x, 'b', y)"]),
 ];
 
 /// Names of functions that nothing here does, and what is to be said of them.

@@ -12,7 +12,7 @@ use expressions::functions::lists::{self, ListFunction, Takes, item_of, list_of,
 use super::Types;
 use super::mismatch::nothing_in_common;
 use super::numbers::{self, Typed, Use, wider};
-use super::signatures;
+use super::{signatures, structs};
 use crate::algebra::{ColumnId, Columns, Expr};
 use crate::compile::{self, Layout, is_text};
 use crate::error::{Error, Result};
@@ -294,6 +294,12 @@ impl Types {
             DataType::Null => Ok(value),
             DataType::List(_) => self.list_call("list_extract", vec![value, index]),
             t if is_text(t) => self.list_call("text_extract", vec![value, index]),
+            DataType::Struct(fields) if structs::is_tuple(fields) => {
+                match index.as_literal().map(|index| index.cast_to(&DataType::Int64)) {
+                    Some(Ok(ScalarValue::Int64(Some(at)))) => self.field_at(value, at),
+                    _ => Err(Error::Invalid("the subscript of a struct without names is a constant".into())),
+                }
+            }
             t => Err(Error::Invalid(format!(
                 "a subscript of {}\n  help: lists and texts have places, and structs have fields by their names in quotes",
                 expressions::text::shown(t)

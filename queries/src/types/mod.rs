@@ -19,6 +19,7 @@
 //! - [`calls`]: calls of functions.
 //! - [`aggregates`]: calls of aggregates.
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
+//! - [`structs`]: functions of structs.
 //! - [`standing`]: functions that stand for another expression.
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
 
@@ -37,6 +38,7 @@ mod numbers;
 mod operators;
 mod signatures;
 pub mod standing;
+pub(crate) mod structs;
 #[cfg(test)]
 mod tests;
 mod times;

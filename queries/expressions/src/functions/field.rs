@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, StructArray};
 use arrow_schema::{DataType, Field, FieldRef};
 use arrow_select::nullif::nullif;
 use datafusion_common::{Result, ScalarValue, internal_err};
@@ -63,20 +63,26 @@ fn field(value: &ArrayRef, name: &ScalarValue) -> Result<Option<ArrayRef>> {
     let (Some(structs), Some(name)) = (value.as_struct_opt(), name.try_as_str().flatten()) else {
         return Ok(None);
     };
-    let Some(field) = structs.column_by_name(name) else { return Ok(None) };
-    Ok(Some(match structs.nulls().filter(|nulls| nulls.null_count() > 0) {
+    let DataType::Struct(fields) = structs.data_type() else { return Ok(None) };
+    fields.find(name).map(|(at, _)| below(structs, at)).transpose()
+}
+
+/// A field of structs by its place; NULL where the struct is.
+pub(super) fn below(structs: &StructArray, at: usize) -> Result<ArrayRef> {
+    let field = structs.column(at);
+    Ok(match structs.nulls().filter(|nulls| nulls.null_count() > 0) {
         // A column of type NULL has no other values.
         Some(nulls) if !field.data_type().is_null() => {
             nullif(field, &BooleanArray::new(!nulls.inner(), None))?
         }
         _ => field.clone(),
-    }))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Int64Array;
     use arrow_array::types::Int64Type;
-    use arrow_array::{Int64Array, StructArray};
     use arrow_buffer::NullBuffer;
     use arrow_schema::Fields;
 

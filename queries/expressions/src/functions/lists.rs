@@ -87,7 +87,7 @@ impl Given<'_> {
     }
 
     /// The argument at a place.
-    fn arg(&self, at: usize) -> Result<&ArrayRef> {
+    pub fn arg(&self, at: usize) -> Result<&ArrayRef> {
         self.args.get(at).map_or_else(|| internal_err!("there is no argument {}", at + 1), Ok)
     }
 }
@@ -189,7 +189,7 @@ impl ScalarUDFImpl for OfLists {
 }
 
 /// What a function gives for the rows of a batch; of constants once.
-fn over_rows(
+pub(super) fn over_rows(
     args: &ScalarFunctionArgs,
     compute: impl FnOnce(&Given) -> Result<ArrayRef>,
 ) -> Result<ColumnarValue> {
