@@ -1,5 +1,5 @@
-//! The dialect that the parser reads: sqlparser's generic one, with `||` and `^` where DuckDB and PostgreSQL have them, and
-//! GLOB.
+//! The dialect that the parser reads: sqlparser's generic one, with `||` and `^` where DuckDB and PostgreSQL have them,
+//! GLOB, and IN of a list.
 
 use std::any::TypeId;
 
@@ -10,6 +10,9 @@ use sqlparser::tokenizer::Token;
 
 /// The name of the operator GLOB in the syntax tree.
 pub const GLOB: &str = "GLOB";
+
+/// The name of the operator IN in the syntax tree where what stands behind it has no parentheses: `x IN list`.
+pub const IN: &str = "IN";
 
 /// The dialect of palais.
 #[derive(Debug)]
@@ -31,13 +34,30 @@ impl Palais {
     }
 }
 
-/// Whether the next operator is GLOB (`false`) or NOT GLOB (`true`).
-fn glob_follows(parser: &Parser) -> Option<bool> {
-    let is = |n: usize, word: &str| matches!(&parser.peek_nth_token_ref(n).token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
-    match is(0, "NOT") {
-        true => is(1, GLOB).then_some(true),
-        false => is(0, GLOB).then_some(false),
+/// Whether the token behind so many others is a word, without quotes.
+fn is_word(parser: &Parser, n: usize, word: &str) -> bool {
+    matches!(&parser.peek_nth_token_ref(n).token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word))
+}
+
+/// Whether the next operator is the one of this name (`false`), or that with NOT before it (`true`).
+fn follows(parser: &Parser, name: &str) -> Option<bool> {
+    match is_word(parser, 0, "NOT") {
+        true => is_word(parser, 1, name).then_some(true),
+        false => is_word(parser, 0, name).then_some(false),
     }
+}
+
+/// The next operator that the parser does not read, and whether NOT stands before it: GLOB, and IN before a value without
+/// parentheses.
+fn own_follows(parser: &Parser) -> Option<(&'static str, bool)> {
+    if let Some(negated) = follows(parser, GLOB) {
+        return Some((GLOB, negated));
+    }
+    let negated = follows(parser, IN)?;
+    let behind = 1 + usize::from(negated);
+    let is_read =
+        parser.peek_nth_token_ref(behind).token == Token::LParen || is_word(parser, behind, "UNNEST");
+    (!is_read).then_some((IN, negated))
 }
 
 impl Dialect for Palais {
@@ -51,7 +71,7 @@ impl Dialect for Palais {
         match &parser.peek_token_ref().token {
             Token::StringConcat => Some(Ok(self.prec_value(Precedence::Pipe))),
             Token::Caret => Some(Ok(self.power())),
-            Token::Word(_) if glob_follows(parser).is_some() => Some(Ok(self.prec_value(Precedence::Like))),
+            Token::Word(_) if follows(parser, GLOB).is_some() => Some(Ok(self.prec_value(Precedence::Like))),
             _ => None,
         }
     }
@@ -74,11 +94,11 @@ impl Dialect for Palais {
         left: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        let negated = glob_follows(parser)?;
+        let (name, negated) = own_follows(parser)?;
         (0..=usize::from(negated)).for_each(|_| parser.advance_token());
         let matched = parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
             left: Box::new(left.clone()),
-            op: BinaryOperator::Custom(GLOB.into()),
+            op: BinaryOperator::Custom(name.into()),
             right: Box::new(right),
         });
         Some(match negated {
@@ -180,6 +200,15 @@ mod tests {
         assert_eq!(nested("a AND b glob c"), "(a AND (b GLOB c))");
         assert_eq!(nested("a NOT GLOB b"), "NOT (a GLOB b)");
         assert_eq!(nested("glob + 1"), "(glob + 1)");
+    }
+
+    #[test]
+    fn in_reads_a_value_without_parentheses() {
+        assert_eq!(nested("a IN b || c AND d"), "((a IN (b || c)) AND d)");
+        assert_eq!(nested("a + 1 NOT IN b"), "NOT ((a + 1) IN b)");
+        assert_eq!(nested("a IN [1, 2] = b"), "((a IN [1, 2]) = b)");
+        assert_eq!(nested("a IN (1, 2)"), "a IN (1, 2)");
+        assert_eq!(nested("position(a IN b)"), "POSITION(a IN b)");
     }
 
     #[test]

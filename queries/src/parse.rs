@@ -5,11 +5,13 @@
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
-//! - `aliases`, `exclude`, `froms`, `joins`, `limits`, `materialized`, `named_tables`, `powers`, `samples`, `stars`, `values`:
-//!   what the parser reads in another dialect alone, or not at all; `said`: the tokens that they look at.
+//! - `aliases`, `comprehensions`, `exclude`, `froms`, `joins`, `limits`, `materialized`, `named_tables`, `powers`,
+//!   `samples`, `stars`, `values`: what the parser reads in another dialect alone, or not at all; `said`: the tokens that
+//!   they look at.
 
 mod aliases;
 pub(crate) mod calls;
+mod comprehensions;
 pub mod copy;
 pub mod definitions;
 pub(crate) mod exclude;
@@ -197,6 +199,13 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     let tokens = Tokenizer::new(&Palais, sql).tokenize_with_location();
     let tokens = tokens.map_err(|e| syntax(&e.to_string()))?;
     bounds::check_tokens(&tokens)?;
+    let tokens = match comprehensions::called(&tokens) {
+        Some(called) => {
+            bounds::check_tokens(&called)?;
+            called
+        }
+        None => tokens,
+    };
     let tokens = values::behind_quantifiers(powers::carets(tokens));
     let tokens = exclude::into_orders(tokens);
     let (tokens, wishes) = materialized::taken_out(tokens);

@@ -16,7 +16,7 @@ use super::scope::{Env, Named};
 use super::syntax::intervals;
 use super::{Binder, literal, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
-use crate::dialect::GLOB;
+use crate::dialect::{GLOB, IN};
 use crate::error::{Error, Result};
 use crate::meant;
 use crate::types::structs;
@@ -313,6 +313,9 @@ impl<'a> Binder<'a> {
             BinaryOperator::PGNotILikeMatch => (true, true, true),
             _ => (false, false, false),
         };
+        if matches!(op, BinaryOperator::Custom(name) if name == IN) {
+            return self.in_value(left, right, env);
+        }
         let (left, right) = (self.expr(left, env)?, self.expr(right, env)?);
         if is_like {
             return self.types.like(left, right, negated, case_insensitive);

@@ -1,4 +1,4 @@
-//! Lists and what is in them: literals, subscripts, functions of lists, lambdas.
+//! Lists and what is in them: subscripts, IN of a list, lambdas.
 
 use std::slice;
 
@@ -90,6 +90,25 @@ impl<'a> Binder<'a> {
             }
             _ => self.types.subscript(value, index),
         }
+    }
+
+    /// `x IN list`: whether it is one of the items. Items that are NULL are none.
+    pub(super) fn in_value(&mut self, e: &Ast, list: &Ast, env: &Env<'_>) -> Result<Expr> {
+        let e = self.expr(e, env)?;
+        if let Ast::Array(array) = list {
+            let items = self.exprs(&array.elem, env)?;
+            let is_known = |item: &Expr| item.as_literal().is_some_and(|value| !value.is_null());
+            // Of constants that are known it is `x IN (…)`, which scans make use of.
+            return match !items.is_empty() && items.iter().all(is_known) {
+                true => self.types.in_list(e, items, false),
+                false => {
+                    let list = self.types.list_call("list_value", items)?;
+                    self.types.in_value(e, list)
+                }
+            };
+        }
+        let list = self.expr(list, env)?;
+        self.types.in_value(e, list)
     }
 
     /// `list_transform(list, lambda x: …)` and the like.

@@ -103,13 +103,24 @@ impl<'a> Binder<'a> {
             }
             rel = Rel::Filter(Filter { input: Box::new(rel), predicates });
         }
-        let keys = Env { clause: "GROUP BY", aliases: &aliases, unseen: &[], ..rows };
+        let of_keys = RefCell::<Unnested>::default();
+        let keys =
+            Env { clause: "GROUP BY", aliases: &aliases, unseen: &[], unnested: Some(&of_keys), ..rows };
         let group = RefCell::new(self.group_by(&select.group_by, &selected, &keys)?);
+        let of_keys = of_keys.into_inner();
+        if of_keys.has_inner() {
+            let message = "UNNEST of several levels in GROUP BY\n  help: take the lists apart in a subquery";
+            return Err(Error::Unsupported(message.into()).at(select.group_by.span()));
+        }
+        let unnested = RefCell::new(Unnested::above(&of_keys));
+        if !of_keys.is_empty() {
+            rel = self.unnest_above(rel, of_keys, None)?;
+        }
         if select.having.is_some() {
             group.borrow_mut().make_one();
         }
         window::check_names(&select.named_window)?;
-        let (windows, unnested) = (window::Noted::default(), RefCell::<Unnested>::default());
+        let windows = window::Noted::default();
         let named = select.named_window.as_slice();
         let grouped = Env { group: Some(&group), named, aliases: &aliases, unseen: &[], ..rows };
         let above = Env { windows: Some(&windows), ..grouped };

@@ -24,6 +24,8 @@ pub struct Unnested {
     lists: Vec<(ColumnId, Expr)>,
     /// Lists that are the items of one of them, or of one before, each to be taken apart after it.
     inner: Vec<(ColumnId, ColumnId)>,
+    /// Lists that are taken apart before rows are grouped: keys of GROUP BY have their items.
+    below: Vec<(ColumnId, Expr)>,
 }
 
 impl Unnested {
@@ -32,9 +34,20 @@ impl Unnested {
         self.lists.is_empty()
     }
 
+    /// Those of a SELECT whose keys of GROUP BY take some apart.
+    pub fn above(keys: &Unnested) -> Unnested {
+        Unnested { below: keys.lists.clone(), ..Unnested::default() }
+    }
+
+    /// Whether lists within lists are taken apart.
+    pub fn has_inner(&self) -> bool {
+        !self.inner.is_empty()
+    }
+
     /// The column of the items of a list: that of an equal one, if its value is the same each time.
     fn add(&mut self, list: Expr, id: impl FnOnce() -> ColumnId) -> ColumnId {
-        let known = self.lists.iter().find(|(_, known)| *known == list && !list.is_volatile());
+        let known =
+            self.lists.iter().chain(&self.below).find(|(_, known)| *known == list && !list.is_volatile());
         if let Some((id, _)) = known {
             return *id;
         }
@@ -251,7 +264,7 @@ impl<'a> Binder<'a> {
         unnested: Unnested,
         grouped: Option<(&Scope, &Group)>,
     ) -> Result<Rel> {
-        let Unnested { mut lists, inner } = unnested;
+        let Unnested { mut lists, inner, .. } = unnested;
         if let Some((scope, group)) = grouped {
             for (_, list) in &mut lists {
                 group.above(list);

@@ -285,6 +285,27 @@ impl Types {
         self.case(None, vec![(unknown, null)], Some(both))
     }
 
+    /// `e IN of`: whether it is an item of a list, or a part of a text.
+    ///
+    /// # Errors
+    /// They can't be compared, or it is neither.
+    pub fn in_value(&self, e: Expr, of: Expr) -> Result<Expr> {
+        match &of.data_type {
+            DataType::Null => Ok(Expr::boolean(None)),
+            DataType::List(_) => self.list_call("list_contains", vec![of, e]),
+            t if is_text(t) && (is_text(&e.data_type) || e.data_type.is_null()) => {
+                match Functions::all().scalar("contains") {
+                    Some(function) => self.call(&function, vec![of, e]),
+                    None => Err(Error::Invalid("there is no function 'contains'".into())),
+                }
+            }
+            t => Err(Error::Invalid(format!(
+                "IN of {}\n  help: write x IN (1, 2), or x IN list",
+                expressions::text::shown(t)
+            ))),
+        }
+    }
+
     /// `value[index]`: an item of a list, a character of a text.
     ///
     /// # Errors
