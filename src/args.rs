@@ -223,7 +223,7 @@ pub struct Write {
     #[arg(long, value_name = "ENCODING", value_parser = encodings())]
     pub to: Option<String>,
     /// The compression: none, gzip, zlib, snappy, lz4 or zstd, as far as the encoding takes it.
-    #[arg(long, value_name = "COMPRESSION", value_parser = PossibleValuesParser::new(formats::compress::NAMES))]
+    #[arg(long, value_name = "COMPRESSION", value_parser = PossibleValuesParser::new(formats::compress::names()))]
     pub compression: Option<String>,
     /// Replace a file or dataset that is already there.
     #[arg(long)]
@@ -386,7 +386,7 @@ pub struct Run {
     /// The compression of that file: none, gzip, zlib, snappy, lz4 or zstd, as far as its format takes it; what its name
     /// says, or what is usual, if not given.
     #[arg(long, value_name = "COMPRESSION", requires = "output",
-        value_parser = PossibleValuesParser::new(formats::compress::NAMES))]
+        value_parser = PossibleValuesParser::new(formats::compress::names()))]
     pub compression: Option<String>,
     /// Write the result into directories that the values of these columns name, such as year=2026/month=5: the output is
     /// a directory, and its files have the other columns.

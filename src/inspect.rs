@@ -92,7 +92,7 @@ impl Report<'_> {
         if !around.is_empty() {
             let _ = write!(text, " with {}", around.join(" and "));
         }
-        if format.encoding == "csv" {
+        if formats::registry::format(&format.encoding).is_ok_and(|encoding| encoding.is_delimited()) {
             let delimiter = char::from(format.delimiter).escape_default();
             let header = if format.header { "names in the first record" } else { "no names" };
             let _ = write!(text, ", '{delimiter}' between fields, {header}");

@@ -129,6 +129,28 @@ pub trait Format: Send + Sync {
         &[]
     }
 
+    /// Whether its files are text, which a terminal can show.
+    fn is_text(&self) -> bool {
+        false
+    }
+
+    /// Whether its records are fields between delimiters, as in csv. The first record may then hold the names of the
+    /// columns, and a column is known by its place.
+    fn is_delimited(&self) -> bool {
+        false
+    }
+
+    /// Whether each value tells its type, as in MessagePack. A row is then a map or an array.
+    fn is_tagged(&self) -> bool {
+        false
+    }
+
+    /// Whether all rows of a file that begins with `head` lie in one array, which tagged encodings allow. `whole` says
+    /// that `head` is all of the file. With a given schema, an array that is one row of its columns is none of rows.
+    fn is_in_array(&self, _head: &[u8], _whole: bool, _given: Option<&Schema>) -> bool {
+        false
+    }
+
     /// Whether the encoding compresses inside, so that no compression is put around its files.
     fn compresses_inside(&self) -> bool;
 

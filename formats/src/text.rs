@@ -13,7 +13,7 @@ use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::cells::Written;
 use crate::rows::encoder::RowWriter;
-use crate::rows::format::RowFormat;
+use crate::rows::format::{Kind, RowFormat};
 use crate::rows::print::check_printable;
 use crate::rows::split::Border;
 use crate::rows::syntax::{Syntax, Token};
@@ -24,6 +24,7 @@ pub static TEXT: RowFormat = RowFormat {
     name: "text",
     title: "Lines of text",
     extensions: &["txt", "text", "log"],
+    kind: Kind::Text,
     border: Border::Newline,
     splits: |_| true,
     decoder: |scan, _| Ok(Box::new(BatchDecoder::new(TextParser::new(scan)?, scan)?)),

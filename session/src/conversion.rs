@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use engine::writing::dataset::Destination;
 use formats::compress::compression;
 use formats::discover::by_name;
-use formats::registry::format;
+use formats::registry::{self, format};
 use formats::store::input::STDIN;
 use formats::store::{remote, roots};
 use schema::{FormatOptions, Table};
@@ -16,9 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::sources::Sources;
-
-/// The encodings whose rows are maps or arrays.
-pub const TAGGED: [&str; 2] = ["msgpack", "cbor"];
 
 /// A conversion of files. The fields are those of the flags of `palais convert`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +34,9 @@ pub struct Conversion {
     pub overwrite: bool,
     /// Whether csv files have the names of the columns.
     pub header: bool,
-    /// Whether rows of [`TAGGED`] encodings are arrays, and not maps.
+    /// Whether rows are arrays and not maps, in encodings where they may be both ([`Format::is_tagged`]).
+    ///
+    /// [`Format::is_tagged`]: formats::format::Format::is_tagged
     pub arrays: bool,
     /// Whether the written files are compared with the source before they appear.
     pub verify: bool,
@@ -59,8 +58,9 @@ impl Conversion {
     /// Name and flags contradict one another, or say too little.
     pub fn target(&self) -> Result<(Destination, FormatOptions)> {
         let (destination, format) = self.named_target()?;
-        if self.arrays && !TAGGED.contains(&format.encoding.as_str()) {
-            let names = TAGGED.join(" and ");
+        if self.arrays && !registry::format(&format.encoding)?.is_tagged() {
+            let tagged = registry::formats().iter().filter(|format| format.is_tagged());
+            let names = tagged.map(|format| format.name()).collect::<Vec<_>>().join(" and ");
             return Err(wrong(format!("--arrays is for {names}, and {} is written", format.encoding)));
         }
         Ok((destination, FormatOptions { row_arrays: self.arrays, ..format }))
@@ -84,7 +84,7 @@ impl Conversion {
             (Some(to), _) => to.as_str(),
             (None, Some(named)) => named,
             (None, None) => {
-                let names: Vec<_> = formats::registry::formats().iter().map(|f| f.name()).collect();
+                let names: Vec<_> = registry::formats().iter().map(|f| f.name()).collect();
                 return Err(wrong(format!("--to ENCODING is needed; there are {}", names.join(", "))));
             }
         };

@@ -19,7 +19,6 @@ use formats::store::input::STDIN;
 use formats::store::{remote, roots};
 use queries::parse::Query;
 
-use crate::conversion::TAGGED;
 use crate::error::{Error, Result};
 use crate::parsed::Parsed;
 use crate::results::{Results, Run};
@@ -135,7 +134,7 @@ impl CopyTarget {
         if !is_csv && (self.header.is_some() || self.delimiter.is_some()) {
             return refuse("HEADER and DELIMITER go with FORMAT csv");
         }
-        if self.arrays && !matches!(self.form, ResultFormat::Binary(name) if TAGGED.contains(&name)) {
+        if self.arrays && !writers::is_tagged(self.form) {
             return refuse("ARRAYS goes with FORMAT msgpack and cbor, whose rows are maps or arrays");
         }
         Ok(self)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use formats::compress::compression;
 use formats::discover::{OpenOptions, SchemaChoice, open};
+use formats::format::Format;
 use formats::registry;
 use queries::parse::readers::{Reader, ReaderOption};
 use schema::{OnError, Table};
@@ -126,7 +127,7 @@ fn reading(reader: &Reader, options: &OpenOptions) -> queries::Result<Reading> {
     };
     for (option, value) in &reader.options {
         let takes = |what: &str| invalid(format!("the option {option} takes {what}"));
-        let is_read = set(&mut reading, format, option, value).map_err(|what| takes(&what))?;
+        let is_read = set(&mut reading, format, encoding, option, value).map_err(|what| takes(&what))?;
         if !is_read {
             let own = match format {
                 "csv" => CSV,
@@ -178,8 +179,14 @@ const JSON: &[&str] = &["maximum_object_size"];
 ///
 /// # Errors
 /// What the option takes, if it does not take the value.
-fn set(reading: &mut Reading, format: &str, option: &str, value: &ReaderOption) -> Result<bool, String> {
-    let is_csv = format == "csv";
+fn set(
+    reading: &mut Reading,
+    format: &str,
+    encoding: &dyn Format,
+    option: &str,
+    value: &ReaderOption,
+) -> Result<bool, String> {
+    let is_csv = encoding.is_delimited();
     let one = |what: &str| match value {
         ReaderOption::One(text) => Ok(text.as_str()),
         _ => Err(what.to_string()),
@@ -255,7 +262,7 @@ fn set(reading: &mut Reading, format: &str, option: &str, value: &ReaderOption) 
         "timestampformat" | "timestamp_format" if is_csv => {
             reading.open.dialect.timestamp_format = Some(time()?);
         }
-        "encoding" if is_csv || matches!(format, "json" | "jsonl" | "text") => {
+        "encoding" if encoding.is_text() => {
             let what = "a character encoding such as utf-8, latin-1, windows-1252 or utf-16";
             reading.open.dialect.charset = Some(charset(one(what)?).ok_or_else(|| what.to_string())?);
         }

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-pub use encoded::{compresses_inside, file_format, is_binary, shape, usual_compression};
+pub use encoded::{compresses_inside, file_format, is_binary, is_tagged, shape, usual_compression};
 pub use format::ResultFormat;
 pub use lines::{LinesWriter, before_operators};
 pub use output::{FileOutput, Output, failed};

@@ -59,7 +59,7 @@ pub struct BenchFormats {
     pub encodings: Vec<String>,
     /// Compressions, with commas between them; all if not given.
     #[arg(long, value_name = "COMPRESSIONS", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(formats::compress::NAMES))]
+        value_parser = PossibleValuesParser::new(formats::compress::names()))]
     pub compressions: Vec<String>,
     /// How often the query runs on each after a first run, of which the median is taken.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
@@ -89,7 +89,7 @@ pub struct BenchThreads {
     pub encoding: String,
     /// Their compressions, with commas between them.
     #[arg(long, value_name = "COMPRESSIONS", value_delimiter = ',', default_value = "none,zstd",
-        value_parser = PossibleValuesParser::new(formats::compress::NAMES))]
+        value_parser = PossibleValuesParser::new(formats::compress::names()))]
     pub compressions: Vec<String>,
     /// Numbers of worker threads, with commas between them; from 1 to four times the cores if not given.
     #[arg(long, short = 'w', value_name = "NUMBERS", value_delimiter = ',',

@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 use engine::context::children;
 use serde::Deserialize;
-use session::conversion::TAGGED;
 
 use super::TABLE;
 
@@ -51,7 +50,7 @@ impl Runner {
         let written = ["--to", encoding, "--compression", compression, "--no-progress", "--workers"];
         let mut command = Command::new(&self.binary);
         command.arg("convert").arg(source).arg(directory).args(written).arg(workers.to_string());
-        if TAGGED.contains(&encoding) {
+        if formats::registry::format(encoding)?.is_tagged() {
             // As `palais generate` writes them: the benchmark measures values, and not the same names again and again.
             command.arg("--arrays");
         }

@@ -19,7 +19,7 @@ mod encode;
 
 use crate::error::Error;
 use crate::rows::BatchDecoder;
-use crate::rows::format::RowFormat;
+use crate::rows::format::{Kind, RowFormat};
 use crate::rows::keys::ColumnSlots;
 use crate::rows::split::Border;
 use crate::rows::walk::WalkParser;
@@ -29,6 +29,7 @@ pub static BINCODE: RowFormat = RowFormat {
     name: "bincode",
     title: "bincode, version 1",
     extensions: &["bincode"],
+    kind: Kind::Untagged,
     border: Border::Unmarked,
     splits: |_| true,
     decoder: |scan, _| {

@@ -41,7 +41,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::BatchDecoder;
-use crate::rows::format::RowFormat;
+use crate::rows::format::{Kind, RowFormat};
 use crate::rows::keys::ColumnSlots;
 use crate::rows::split::Border;
 use crate::rows::walk::{WalkParser, check_columns};
@@ -66,6 +66,7 @@ pub static CAPNPROTO: RowFormat = RowFormat {
     name: "capnproto",
     title: "Cap'n Proto",
     extensions: &["capnproto", "capnpbin"],
+    kind: Kind::Untagged,
     border: Border::Unmarked,
     splits: |_| true,
     decoder: |scan, _| {
@@ -83,6 +84,7 @@ pub static PACKED: RowFormat = RowFormat {
     name: "capnproto-packed",
     title: "Cap'n Proto, packed",
     extensions: &["capnproto-packed", "capnppacked"],
+    kind: Kind::Untagged,
     border: Border::Unmarked,
     splits: |_| true,
     decoder: |scan, _| {

@@ -7,7 +7,7 @@
 mod encode;
 mod value;
 
-use crate::rows::format::RowFormat;
+use crate::rows::format::{Kind, RowFormat};
 use crate::rows::split::Border;
 use crate::rows::tagged;
 use crate::rows::tagged::outer;
@@ -19,6 +19,7 @@ pub static CBOR: RowFormat = RowFormat {
     name: "cbor",
     title: "CBOR",
     extensions: &["cbor"],
+    kind: Kind::Tagged { is_in_array: |head, whole, given| outer::is_in_array(Cbor, head, whole, given) },
     border: Border::Unmarked,
     splits: |head| outer::splits(Cbor, head),
     decoder: |scan, first| tagged::walk::decoder(Cbor, scan, first),

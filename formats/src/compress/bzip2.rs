@@ -17,6 +17,10 @@ impl Compression for Bzip2 {
         &["bz2", "bzip2"]
     }
 
+    fn is_written(&self) -> bool {
+        false
+    }
+
     fn begins(&self, head: &[u8]) -> bool {
         // Behind the size of blocks stands the number of a block, or that of the end.
         let [b'B', b'Z', b'h', b'1'..=b'9', number @ ..] = head else { return false };

@@ -18,6 +18,7 @@ mod zlib;
 mod zstd;
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 pub use container::{BlockInfo, CompressedBlock, Container};
 
@@ -30,6 +31,11 @@ pub trait Compression: Send + Sync {
 
     /// The suffixes of its files, without the dot, the usual one first.
     fn extensions(&self) -> &'static [&'static str];
+
+    /// Whether files are written with it, and not only read.
+    fn is_written(&self) -> bool {
+        true
+    }
 
     /// Whether a file that begins with these bytes (64 are enough) is compressed like this.
     fn begins(&self, head: &[u8]) -> bool;
@@ -133,18 +139,22 @@ impl Compression for Plain {
     }
 }
 
-/// The names of the compressions that are written.
-pub const NAMES: &[&str] = &["none", "gzip", "zlib", "snappy", "lz4", "zstd"];
-
-/// All compressions: those of [`NAMES`] in their order, and behind them those that are only read.
+/// All compressions. A new one is a file and a line here.
 pub fn compressions() -> &'static [&'static dyn Compression] {
     &[&Plain, &gzip::Gzip, &zlib::Zlib, &snappy::Snappy, &lz4::Lz4, &zstd::Zstd, &bzip2::Bzip2]
+}
+
+/// The names of the compressions that are written.
+pub fn names() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&str>> =
+        LazyLock::new(|| compressions().iter().filter(|c| c.is_written()).map(|c| c.name()).collect());
+    &NAMES
 }
 
 /// The compression of this name.
 pub fn compression(name: &str) -> Result<&'static dyn Compression> {
     compressions().iter().copied().find(|c| c.name() == name).ok_or_else(|| {
-        Error::Unsupported(format!("there is no compression '{name}'; there are {}", NAMES.join(", ")))
+        Error::Unsupported(format!("there is no compression '{name}'; there are {}", names().join(", ")))
     })
 }
 

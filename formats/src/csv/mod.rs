@@ -21,7 +21,7 @@ use schema::FormatOptions;
 
 use crate::error::{Error, Result};
 use crate::rows::BatchDecoder;
-use crate::rows::format::RowFormat;
+use crate::rows::format::{Kind, RowFormat};
 use crate::rows::infer::infer;
 use crate::rows::quotes::Marks;
 use crate::rows::split::Border;
@@ -31,6 +31,7 @@ pub static CSV: RowFormat = RowFormat {
     name: "csv",
     title: "Comma-separated values with a header (RFC 4180)",
     extensions: &["csv"],
+    kind: Kind::Delimited,
     border: Border::Quotes,
     splits: |_| true,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),

@@ -11,22 +11,19 @@ use super::layouts::Layouts;
 use super::list::Found;
 use super::unify::{Match, Unified};
 use super::{OpenOptions, assemble, hive, sniff, styles};
-use crate::cbor::Cbor;
 use crate::compress::compression;
 use crate::compress::head::first_bytes;
 use crate::csv::places;
 use crate::csv::style::Style;
 use crate::error::{Error, Result};
 use crate::format::Format;
-use crate::msgpack::Msgpack;
 use crate::parallel;
 use crate::registry::format;
 use crate::rows::quotes::Marks;
 use crate::rows::reader::BYTE_ORDER_MARK;
 use crate::rows::rewrite::{charset, first_text};
 use crate::rows::schema_probe::{Like, SchemaProbe};
-use crate::rows::tagged::Tagged;
-use crate::rows::tagged::outer::{self, Layout};
+use crate::rows::tagged::outer::LOOKED_AT;
 use crate::store::input::Input;
 
 /// The number of records that are looked at in every file but the first.
@@ -190,6 +187,7 @@ fn base_options(
     options: &OpenOptions,
 ) -> Result<FormatOptions> {
     let (file, detected) = (&files[first.unwrap_or(0)], &detected[first.unwrap_or(0)]);
+    let encoding = format(detected.encoding)?;
     let mut format = FormatOptions {
         encoding: detected.encoding.into(),
         compression: detected.compression.into(),
@@ -198,14 +196,13 @@ fn base_options(
         max_record: options.max_record,
         ..FormatOptions::default()
     };
-    if matches!(detected.encoding, "msgpack" | "cbor")
-        && let Some(first) = first
-    {
-        format.in_array = lies_in_array(&files[first], detected, given)?;
+    if encoding.is_tagged() && first.is_some() {
+        let head = first_bytes(file, detected.compression, LOOKED_AT)?;
+        format.in_array = encoding.is_in_array(&head, head.len() < LOOKED_AT, given);
     }
-    let mut dialect = dialect(detected.encoding, options)?;
+    let mut dialect = dialect(encoding, options)?;
     format.set_dialect(&dialect);
-    if detected.encoding != "csv" {
+    if !encoding.is_delimited() {
         return Ok(format);
     }
     Style::new(&format)?;
@@ -257,41 +254,20 @@ fn check_marks(format: &FormatOptions) -> Result<()> {
     Ok(())
 }
 
-/// Whether all rows of a msgpack or cbor file are in one array.
-fn lies_in_array(file: &FileEntry, detected: &Detected, given: Option<&Schema>) -> Result<bool> {
-    let head = first_bytes(file, detected.compression, outer::LOOKED_AT)?;
-    let whole = head.len() < outer::LOOKED_AT;
-    Ok(match detected.encoding {
-        "cbor" => is_array(Cbor, &head, whole, given),
-        _ => is_array(Msgpack, &head, whole, given),
-    })
-}
-
-fn is_array<T: Tagged>(tagged: T, head: &[u8], whole: bool, given: Option<&Schema>) -> bool {
-    match outer::layout(tagged, head, whole) {
-        Layout::Array(count) => !given.is_some_and(|schema| outer::is_row(tagged, head, count, schema)),
-        Layout::Rows | Layout::Short => false,
-    }
-}
-
 /// How the text of files of an encoding is written, as far as the options say it: other texts than csv have a character
 /// encoding and nothing else.
 ///
 /// # Errors
 /// There is no such character encoding.
-fn dialect(encoding: &str, options: &OpenOptions) -> Result<Dialect> {
+fn dialect(encoding: &dyn Format, options: &OpenOptions) -> Result<Dialect> {
     let named = options.dialect.charset.as_deref().map(charset).transpose()?.flatten();
     let charset = named.map(|charset| charset.name().to_string());
-    Ok(match encoding {
+    if encoding.is_delimited() {
         // A quote that is doubled escapes itself.
-        "csv" => Dialect {
-            charset,
-            escape: options.dialect.escape.filter(|escape| *escape != options.quote),
-            ..options.dialect.as_ref().clone()
-        },
-        "jsonl" | "text" => Dialect { charset, ..Dialect::default() },
-        _ => Dialect::default(),
-    })
+        let escape = options.dialect.escape.filter(|escape| *escape != options.quote);
+        return Ok(Dialect { charset, escape, ..options.dialect.as_ref().clone() });
+    }
+    Ok(Dialect { charset: charset.filter(|_| encoding.is_text()), ..Dialect::default() })
 }
 
 /// The beginning of a csv file, without its comments. It is so long that the first record is whole and another one
@@ -365,9 +341,9 @@ struct Opening<'a> {
 
 impl Opening<'_> {
     fn matching(&self) -> Match {
-        match self.encoding.name() {
-            "csv" => Match::Place,
-            _ if self.encoding.compresses_inside() => Match::Name,
+        match self.encoding {
+            encoding if encoding.is_delimited() => Match::Place,
+            encoding if encoding.compresses_inside() => Match::Name,
             _ => Match::Key,
         }
     }
@@ -388,7 +364,7 @@ impl Opening<'_> {
     /// be taken for new names.
     fn check_header(&self, file: usize, schema: &Schema, known: &Schema) -> Result<()> {
         let is_known = |field: &FieldRef| known.field_with_name(field.name()).is_ok();
-        let guessed = self.encoding.name() == "csv" && self.options.header.is_none() && self.base.header;
+        let guessed = self.encoding.is_delimited() && self.options.header.is_none() && self.base.header;
         // Without --union-by-name other names are an error anyway, which names both files.
         if !guessed || !self.options.union_by_name || schema.fields().iter().all(is_known) {
             return Ok(());
@@ -534,7 +510,7 @@ impl Opening<'_> {
             _ => vec![Seen::default(); self.files.len()],
         };
         // An inferred header has names, which are compared with those of the first file.
-        let header = self.encoding.name() == "csv" && self.files.len() > 1 && self.options.header.is_none();
+        let header = self.encoding.is_delimited() && self.files.len() > 1 && self.options.header.is_none();
         Ok((schema, seen, if header { DeferredValidation::Header } else { DeferredValidation::Nothing }))
     }
 }

@@ -14,7 +14,7 @@ mod infer;
 mod schema_probe;
 
 use crate::rows::BatchDecoder;
-use crate::rows::format::RowFormat;
+use crate::rows::format::{Kind, RowFormat};
 use crate::rows::infer::infer;
 use crate::rows::split::Border;
 
@@ -23,6 +23,7 @@ pub static JSONL: RowFormat = RowFormat {
     name: "jsonl",
     title: "One object a line",
     extensions: &["jsonl", "ndjson", "json"],
+    kind: Kind::Text,
     border: Border::Newline,
     splits: |head| !is_array(head),
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan, first), scan)?)),

@@ -7,7 +7,7 @@
 mod encode;
 mod value;
 
-use crate::rows::format::RowFormat;
+use crate::rows::format::{Kind, RowFormat};
 use crate::rows::split::Border;
 use crate::rows::tagged;
 use crate::rows::tagged::outer;
@@ -19,6 +19,7 @@ pub static MSGPACK: RowFormat = RowFormat {
     name: "msgpack",
     title: "MessagePack",
     extensions: &["msgpack", "mpk"],
+    kind: Kind::Tagged { is_in_array: |head, whole, given| outer::is_in_array(Msgpack, head, whole, given) },
     border: Border::Unmarked,
     splits: |head| outer::splits(Msgpack, head),
     decoder: |scan, first| tagged::walk::decoder(Msgpack, scan, first),

@@ -21,7 +21,7 @@ mod encode;
 
 use crate::error::Error;
 use crate::rows::BatchDecoder;
-use crate::rows::format::RowFormat;
+use crate::rows::format::{Kind, RowFormat};
 use crate::rows::keys::ColumnSlots;
 use crate::rows::split::Border;
 use crate::rows::walk::WalkParser;
@@ -53,6 +53,7 @@ pub static PROTOBUF: RowFormat = RowFormat {
     name: "protobuf",
     title: "Protocol Buffers",
     extensions: &["pb", "protobuf", "binpb"],
+    kind: Kind::Untagged,
     border: Border::Unmarked,
     splits: |_| true,
     decoder: |scan, _| {

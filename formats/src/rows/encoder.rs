@@ -51,8 +51,8 @@ impl RowEncoder {
         let short = schema.fields().iter().all(|field| field.data_type().primitive_width().is_some());
         let rows = if short && schema.fields().len() <= 16 { SHORT_ROWS } else { ROWS };
         let compression = compress::compression(compression)?;
-        if !compress::NAMES.contains(&compression.name()) {
-            let (name, names) = (compression.name(), compress::NAMES.join(", "));
+        if !compression.is_written() {
+            let (name, names) = (compression.name(), compress::names().join(", "));
             return Err(Error::Unsupported(format!("{name} is read and not written; these are: {names}")));
         }
         Ok(RowEncoder { writer, compression, rows })

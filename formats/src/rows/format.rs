@@ -30,6 +30,21 @@ const HEAD_BYTES: usize = LOOKED_AT;
 /// What is looked at to find the first unit of a compressed file, at first.
 const FIRST_WINDOW: u64 = 512 << 10;
 
+/// What the bytes of a row encoding are.
+pub enum Kind {
+    /// Text.
+    Text,
+    /// Text whose records are fields between delimiters.
+    Delimited,
+    /// Values that tell their types.
+    Tagged {
+        /// See [`Format::is_in_array`].
+        is_in_array: fn(&[u8], bool, Option<&Schema>) -> bool,
+    },
+    /// Values whose types only the schema tells.
+    Untagged,
+}
+
 /// A row encoding.
 pub struct RowFormat {
     /// Its name.
@@ -38,6 +53,8 @@ pub struct RowFormat {
     pub title: &'static str,
     /// The suffixes of its files.
     pub extensions: &'static [&'static str],
+    /// What its bytes are.
+    pub kind: Kind,
     /// How the first record of a morsel is found.
     pub border: Border,
     /// Whether a file that, decompressed, begins with these bytes (of which [`LOOKED_AT`] are enough) holds records one after another,
@@ -66,12 +83,31 @@ impl Format for RowFormat {
         self.extensions
     }
 
+    fn is_text(&self) -> bool {
+        matches!(self.kind, Kind::Text | Kind::Delimited)
+    }
+
+    fn is_delimited(&self) -> bool {
+        matches!(self.kind, Kind::Delimited)
+    }
+
+    fn is_tagged(&self) -> bool {
+        matches!(self.kind, Kind::Tagged { .. })
+    }
+
+    fn is_in_array(&self, head: &[u8], whole: bool, given: Option<&Schema>) -> bool {
+        match self.kind {
+            Kind::Tagged { is_in_array } => is_in_array(head, whole, given),
+            Kind::Text | Kind::Delimited | Kind::Untagged => false,
+        }
+    }
+
     fn compresses_inside(&self) -> bool {
         false
     }
 
     fn compressions(&self) -> &'static [&'static str] {
-        compress::NAMES
+        compress::names()
     }
 
     fn infer(&self, file: &FileEntry, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef> {

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use formats::Result;
-use formats::compress::{NAMES, by_suffix, compression, sniff};
+use formats::compress::{by_suffix, compression, names, sniff};
 
 use crate::common::*;
 
@@ -48,7 +48,7 @@ fn text(len: usize) -> Vec<u8> {
 }
 
 fn real() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().copied().filter(|n| *n != "none")
+    names().iter().copied().filter(|n| *n != "none")
 }
 
 #[test]

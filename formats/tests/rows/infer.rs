@@ -1,7 +1,7 @@
 //! The columns of csv, JSON lines and text from their first records.
 
 use arrow_schema::{DataType, TimeUnit};
-use formats::compress::{NAMES, compression};
+use formats::compress::{compression, names};
 use formats::registry::format;
 use schema::{FileEntry, FormatOptions, OnError};
 
@@ -52,7 +52,7 @@ fn only_the_first_records_count() {
 fn records_of_any_length_and_compression() {
     let long = "y".repeat(2_500_000);
     let text = format!("name,n\n\"{long}\n\",1\n{long},2.5\n");
-    for name in NAMES {
+    for name in names() {
         let mut options = options("csv");
         (options.header, options.compression) = (true, name.to_string());
         let packing = compression(name).unwrap();

@@ -179,7 +179,7 @@ fn lines_come_back_or_are_refused() {
     let batch = |texts: Vec<Option<&str>>| {
         RecordBatch::try_new(line(), vec![Arc::new(StringViewArray::from(texts))]).unwrap()
     };
-    for compression in formats::compress::NAMES {
+    for compression in formats::compress::names() {
         let mut options = options("text");
         options.compression = compression.to_string();
         let good = batch(vec![Some("a"), Some(""), Some("é, \"b\" and more of it"), Some("\rx")]);

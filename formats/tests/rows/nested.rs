@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::*;
 use arrow_schema::DataType;
-use formats::compress::NAMES;
+use formats::compress::names;
 use formats::registry::format;
 use schema::text::{ddl, json};
 use schema::{FileEntry, OnError};
@@ -21,7 +21,7 @@ fn nested_columns_in_every_compression() {
     let mut random = Random(7);
     let schema = nested_types();
     for encoding in ENCODINGS {
-        for compression in NAMES {
+        for compression in names() {
             let mut options = options(encoding);
             options.compression = compression.to_string();
             let batches: Vec<_> = [0, 1, 700, 12].map(|rows| random_rows(&mut random, &schema, rows)).into();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use formats::compress::{NAMES, Unit, compression};
+use formats::compress::{Unit, compression, names};
 use formats::format::{Format, ScanOptions};
 use formats::registry::format;
 use formats::rows::split::{Border, cut};
@@ -180,7 +180,7 @@ fn borders(encoding: &dyn Format, bytes: &[u8], listed: &Listed, scan: &ScanOpti
 fn what_is_written_is_read() {
     let rounds = number("PROPERTY_ROUNDS", 6);
     for encoding in ENCODINGS.iter().chain(&["text"]) {
-        for compression in NAMES {
+        for compression in names() {
             for round in 0..rounds {
                 let seed = number("PROPERTY_SEED", 0).wrapping_mul(1_000_003).wrapping_add(round * 7919);
                 let names = encoding.bytes().chain(compression.bytes());

@@ -6,7 +6,7 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};
-use formats::compress::NAMES;
+use formats::compress::names;
 use formats::registry::format;
 use formats::rows::parse::Half;
 use schema::FormatOptions;
@@ -140,7 +140,7 @@ pub fn assert_same(left: &RecordBatch, right: &RecordBatch, what: &str) {
 fn all_types_in_every_encoding_and_compression() {
     let mut random = Random(1);
     for encoding in ENCODINGS.iter().copied() {
-        for compression in NAMES {
+        for compression in names() {
             let mut options = options(encoding);
             options.compression = compression.to_string();
             options.header = random.below(2) == 0;
@@ -183,7 +183,7 @@ fn columns_one_by_one() {
 fn empty_tables_are_files_that_can_be_read() {
     let schema = fields(&[("a", DataType::Int64), ("b", DataType::Utf8View)]);
     for encoding in ENCODINGS.iter().copied() {
-        for compression in NAMES {
+        for compression in names() {
             for header in [false, true] {
                 let mut options = options(encoding);
                 (options.compression, options.header) = (compression.to_string(), header);
@@ -203,7 +203,7 @@ fn a_compressed_file_cut_short_is_an_error() {
     let schema = fields(&[("n", DataType::Int64)]);
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..50_000));
     let batch = RecordBatch::try_new(schema.clone(), vec![numbers]).unwrap();
-    for compression in NAMES.iter().filter(|n| **n != "none") {
+    for compression in names().iter().filter(|n| **n != "none") {
         let mut options = options("csv");
         options.compression = compression.to_string();
         let bytes = write(&schema, std::slice::from_ref(&batch), &options).unwrap();

@@ -52,6 +52,11 @@ pub fn compresses_inside(format: ResultFormat) -> bool {
     registered(format).is_some_and(|encoding| encoding.compresses_inside())
 }
 
+/// Whether rows of this form are maps or arrays.
+pub fn is_tagged(format: ResultFormat) -> bool {
+    registered(format).is_some_and(|encoding| encoding.is_tagged())
+}
+
 fn registered(format: ResultFormat) -> Option<&'static dyn Format> {
     formats::registry::format(encoding(format)?.name).ok()
 }

@@ -34,12 +34,9 @@ const TEXTS: [(ResultFormat, &str); 6] = [
     (ResultFormat::Markdown, "A table in markdown"),
 ];
 
-/// The encodings whose files a terminal can show.
-const TEXT_ENCODINGS: [&str; 3] = ["text", "csv", "jsonl"];
-
 /// The encodings that are no text. Each is a form of results.
 fn binaries() -> impl Iterator<Item = &'static dyn Format> {
-    formats().iter().copied().filter(|format| !TEXT_ENCODINGS.contains(&format.name()))
+    formats().iter().copied().filter(|format| !format.is_text())
 }
 
 impl ResultFormat {

@@ -89,6 +89,15 @@ pub fn splits<T: Tagged>(tagged: T, head: &[u8]) -> bool {
     layout(tagged, head, head.len() < LOOKED_AT) == Layout::Rows
 }
 
+/// Whether all rows of a file that begins with these bytes lie in one array: see
+/// [`Format::is_in_array`](crate::format::Format::is_in_array).
+pub fn is_in_array<T: Tagged>(tagged: T, head: &[u8], whole: bool, given: Option<&Schema>) -> bool {
+    match layout(tagged, head, whole) {
+        Layout::Array(count) => !given.is_some_and(|schema| is_row(tagged, head, count, schema)),
+        Layout::Rows | Layout::Short => false,
+    }
+}
+
 /// The bytes of the longest head of a value.
 const LONGEST_HEAD: usize = 9;
 
