@@ -19,6 +19,7 @@ use queries::Statement;
 use queries::parse::Query;
 pub use remote::run_among;
 use session::session::Begun;
+use session::statistics::before_operators;
 use session::writers::{self, ResultWriter};
 use session::{Cancel, CopyTarget, Parsed, PlannedQuery, Results, Session, Settings, Sources, Statistics};
 
@@ -308,7 +309,7 @@ impl<'a> QueryCommand<'a> {
 
     /// The writer that the flags ask for, for a result of few rows.
     fn writer(&self, statement: &Statement) -> anyhow::Result<Box<dyn ResultWriter>> {
-        let plan = writers::before_operators(statement);
+        let plan = before_operators(statement);
         let Some(path) = &self.run.output else {
             return Ok(print::writer(self.run.format, plan)?);
         };

@@ -24,6 +24,7 @@ use queries::tokens::Tokens;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Behavior, CompletionType, Config, Editor};
+use session::statistics::before_operators;
 use session::writers::{self, ResultFormat, ResultWriter};
 use session::{Cancel, Parsed, Session};
 
@@ -213,7 +214,7 @@ impl Shell {
 
     /// The writer of the next result.
     fn writer(&self, statement: &Statement) -> anyhow::Result<Box<dyn ResultWriter>> {
-        let plan = writers::before_operators(statement);
+        let plan = before_operators(statement);
         match &self.output {
             Some((path, file)) => {
                 let usual = ResultFormat::by_suffix(path).unwrap_or(ResultFormat::Csv);

@@ -23,10 +23,10 @@ use arrow_schema::SchemaRef;
 use engine::execution::run::Sink;
 use engine::{QueryState, Results};
 
+use crate::compression::Compression;
 use crate::error::{Error, Result};
 use crate::locality::MarkAddress;
 use crate::locked;
-use crate::mesh::link::Compression;
 use crate::message::{Begin, Job, Order, Raw, Report};
 use group::{Events, Group};
 use member::Member;

@@ -34,9 +34,9 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+use crate::compression::Compression;
 use crate::coordinator::{Host, Launch};
 use crate::error::{Error, Result};
-use crate::mesh::link::Compression;
 use crate::ports::Ports;
 use crate::tls::Files;
 

@@ -7,6 +7,7 @@
 //! - [`coordinator`]: starts processes, has them run queries, notices when one is lost.
 //! - [`worker`]: serves the coordinator in a process: plans, connects to the other processes, runs.
 //! - [`mesh`]: the sockets between processes: one for timely's channels and one for notes, for each pair.
+//! - [`compression`]: whether they compress what they send each other.
 //! - [`locality`]: processes of one machine, which read rows in each other's memory.
 //! - [`node`]: the daemon of a host, which starts processes for others.
 //! - [`remote`]: the connection between a caller and the process of a node that leads a query for it.
@@ -25,6 +26,7 @@
 //! - [`error`]: what can go wrong.
 
 mod brief;
+pub mod compression;
 pub mod coordinator;
 mod decode;
 mod ending;

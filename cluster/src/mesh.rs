@@ -24,13 +24,14 @@ use serde::{Deserialize, Serialize};
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 
+use crate::compression::Compression;
 use crate::handshake::{Hello, Kind};
 use crate::lobby::Lobby;
 use crate::locked;
 use crate::message::{self, Raw};
 use crate::socket::Socket;
 use crate::tls::Tls;
-use link::{Carried, Compression, Link};
+use link::{Carried, Link};
 
 /// A process sends something at least this often on a socket for notes.
 const BEAT: Duration = Duration::from_secs(1);

@@ -19,8 +19,8 @@ use engine::writing::dataset::Written;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::compression::Compression;
 use crate::locality::MarkAddress;
-use crate::mesh::link::Compression;
 use crate::ports::Ports;
 use crate::tls::Files;
 

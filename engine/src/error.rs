@@ -16,7 +16,7 @@ pub enum Error {
     Format(#[from] formats::Error),
     /// Rows can't be written into directories by these columns.
     #[error(transparent)]
-    Partition(#[from] crate::writing::dataset::partitions::columns::PartitionError),
+    Partition(#[from] PartitionError),
     /// A value could not be computed (overflow, a bad cast, division by zero).
     #[error("{0}")]
     Compute(String),
@@ -103,6 +103,68 @@ pub enum Error {
     /// timely could not start its workers.
     #[error("cannot start workers: {0}")]
     Start(String),
+}
+
+/// The reasons why rows can't be partitioned by some columns.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PartitionError {
+    /// There is no such column.
+    #[error("PARTITION_BY: the result has no column '{name}'\n  help: {help}")]
+    Unknown {
+        /// The name that was given.
+        name: String,
+        /// The names that it may have meant, or the names that there are.
+        help: String,
+    },
+    /// Several columns have the name.
+    #[error(
+        "PARTITION_BY: the result has several columns '{name}'\n  help: give each a name of its own with AS, or write the name \
+         as the column spells it"
+    )]
+    Ambiguous {
+        /// The name.
+        name: String,
+    },
+    /// A column is named twice.
+    #[error("PARTITION_BY: the column '{name}' is named twice\n  help: name each column once")]
+    Twice {
+        /// The column.
+        name: String,
+    },
+    /// The files would have no columns.
+    #[error(
+        "PARTITION_BY: all columns of the result are named, and files without columns hold no rows\n  help: leave out one of \
+         them, or add a column to the query"
+    )]
+    All,
+    /// No column is named.
+    #[error("PARTITION_BY: no column is named\n  help: write PARTITION_BY (a, b)")]
+    Nothing,
+    /// A value of this type can't be a directory's name.
+    #[error("PARTITION_BY: the column '{name}' is a {data_type}, which names no directory\n  help: {help}")]
+    Type {
+        /// The column.
+        name: String,
+        /// Its type as SQL names it.
+        data_type: String,
+        /// The help: what to write instead.
+        help: &'static str,
+    },
+    /// A value is too long for a directory's name.
+    #[error(
+        "PARTITION_BY: a value of the column '{column}' makes a directory's name of {bytes} bytes, and the system takes \
+         {most}: '{value}…'\n  help: partition by a shorter text, such as left({column}, 40)"
+    )]
+    Long {
+        /// The column.
+        column: String,
+        /// The bytes of the name.
+        bytes: usize,
+        /// The most bytes of a name.
+        most: usize,
+        /// The beginning of the value.
+        value: String,
+    },
 }
 
 impl From<ArrowError> for Error {

@@ -48,7 +48,6 @@ use serde::{Deserialize, Serialize};
 pub use assemble::FILE_COLUMN;
 pub use batches::open_batches;
 pub use detect::{Named, by_name, stem};
-pub(crate) use sniff::{IN_ORDER, header};
 
 use crate::columns::types::read_schema;
 use crate::error::{Error, Result};

@@ -1,8 +1,7 @@
 //! What can be wrong with bytes, and where.
 
+use std::io;
 use std::path::{Path, PathBuf};
-
-use crate::store::roots::Outside;
 
 /// The result of this package's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -18,7 +17,7 @@ pub enum Error {
         /// What was tried: `open`, `read`, `write`, `rename`…
         action: &'static str,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The bytes are not what the format or the schema asks for.
     #[error("{0}")]
@@ -142,7 +141,7 @@ impl Error {
     }
 
     /// Wraps what the system said of `path`, or that a node does not serve it.
-    pub fn io(path: impl AsRef<Path>, action: &'static str, source: std::io::Error) -> Error {
+    pub fn io(path: impl AsRef<Path>, action: &'static str, source: io::Error) -> Error {
         if Outside::is_in(&source) {
             return Error::location(path.as_ref().display(), Outside.to_string(), Some(Outside::HELP.into()));
         }
@@ -169,5 +168,28 @@ impl Error {
             _ => {}
         }
         self
+    }
+}
+
+/// A path that lies outside of the directories that a process serves: what an [`io::Error`] of
+/// [`roots`](crate::store::roots) holds then.
+#[derive(Debug)]
+pub struct Outside;
+
+impl std::fmt::Display for Outside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("this lies outside of the directories that this node serves")
+    }
+}
+
+impl std::error::Error for Outside {}
+
+impl Outside {
+    /// What would help.
+    const HELP: &str = "data_root in the node's file names them";
+
+    /// Whether an error says so.
+    pub(crate) fn is_in(e: &io::Error) -> bool {
+        e.get_ref().is_some_and(|e| e.is::<Outside>())
     }
 }

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{CastKind, DataType, Expr, Query, Select, TableFactor, Visitor};
 
 use crate::error::{Error, Result};
-use crate::parse::table_name;
+use crate::names::table_name;
 use crate::visits;
 pub use tokens::check as check_tokens;
 

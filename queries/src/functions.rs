@@ -1,8 +1,10 @@
 //! The functions that SQL can call, by name: those of DataFusion's packages, and in place of some of them those of
 //! [`expressions`].
 //!
+//! - [`standing`]: functions that only stand for another expression.
 //! - [`table`]: what a user reads of them.
 
+pub mod standing;
 pub mod table;
 
 use std::collections::BTreeMap;
@@ -16,7 +18,7 @@ use expressions::functions::{
 
 use crate::binder::nested;
 use crate::compile;
-use crate::types::{items, standing, structs};
+use crate::types::{items, structs};
 
 /// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, and casts of lists to text.
 const SYNTAX: [&str; 6] =

@@ -18,6 +18,7 @@
 //! What goes with it:
 //! - [`dialect`]: the SQL that the parser reads.
 //! - [`catalog`], [`functions`]: tables and functions.
+//! - `names`, `visits`: what several modules read of syntax trees.
 //! - [`error`], [`place`], [`words`]: what is said of what is wrong, and where it is; `meant`: what a user may have meant.
 //! - `visits`: passes over syntax trees.
 //! - [`summarize`]: SUMMARIZE as a query; [`bdb`]: the queries of the benchmark.
@@ -36,6 +37,7 @@ pub mod estimates;
 pub mod explain;
 pub mod functions;
 mod meant;
+mod names;
 pub mod parameters;
 pub mod parse;
 pub mod physical;

@@ -33,7 +33,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    self, Expr, FunctionArg, FunctionArgExpr, ObjectName, TableFactor, TableFunctionArgs, Value, Visitor,
+    self, Expr, FunctionArg, FunctionArgExpr, TableFactor, TableFunctionArgs, Value, Visitor,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -41,6 +41,7 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
 use crate::dialect::Palais;
 use crate::error::{Error, Result, syntax};
+pub use crate::names::table_name;
 use crate::{bounds, visits};
 use copy::CopyOptions;
 use definitions::{Definition, Kind};
@@ -382,15 +383,6 @@ fn select_all_at(name: &str, place: Span) -> Result<Arc<Query>> {
     };
     visits::place_all(Arc::make_mut(&mut query), place);
     Ok(query)
-}
-
-/// The name of a table as one text: the parts joined by dots, quotes taken off.
-pub fn table_name(name: &ObjectName) -> String {
-    name.0
-        .iter()
-        .map(|p| p.as_ident().map_or_else(|| p.to_string(), |i| i.value.clone()))
-        .collect::<Vec<_>>()
-        .join(".")
 }
 
 /// The tables that a query reads, without its CTEs and table functions, each once, in the order of their names.

@@ -9,6 +9,7 @@ use datafusion_common::{NullEquality, ScalarValue};
 use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
 use schema::{ColumnBound, ColumnPrefix, Table};
 
+pub use crate::algebra::Transform;
 pub use crate::algebra::window::{Exclude, Units};
 pub use datafusion_common::JoinType;
 /// A compiled expression over the columns of one input.
@@ -184,15 +185,6 @@ pub struct Unnest {
     pub place: bool,
     /// Whether a row of which no list has an item is given once, with NULLs.
     pub keeps: bool,
-}
-
-/// A user's command that reads lines and prints tab-separated rows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Transform {
-    /// The command, run by `sh -c`.
-    pub command: String,
-    /// The columns that it prints.
-    pub schema: SchemaRef,
 }
 
 /// Reads a table.

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::QueryState;
+use queries::Statement;
 use queries::explain;
 use queries::plan::Node;
 use serde::Serialize;
@@ -80,7 +81,16 @@ pub struct Figures {
 }
 
 /// The characters before the operator in a line of [`Statistics::analyzed`].
-pub const FIGURES: usize = 48;
+const FIGURES: usize = 48;
+
+/// How many characters stand before the operator in each line of a statement's result; `None` if the result has no
+/// lines.
+pub fn before_operators(statement: &Statement) -> Option<usize> {
+    match statement {
+        Statement::Explain { analyze, .. } => Some(if *analyze { FIGURES } else { 0 }),
+        _ => None,
+    }
+}
 
 /// What stands behind an estimate that is far from the truth.
 const MARK: &str = " !";

@@ -27,7 +27,7 @@ use arrow_schema::SchemaRef;
 
 pub use encoded::{compresses_inside, file_format, is_binary, is_tagged, shape, usual_compression};
 pub use format::ResultFormat;
-pub use lines::{LinesWriter, before_operators};
+pub use lines::LinesWriter;
 pub use output::{FileOutput, Output, failed};
 pub use table::TableOptions;
 

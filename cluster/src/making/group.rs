@@ -11,10 +11,10 @@ use session::Conversion;
 
 use super::files::{Job, Of};
 use super::{GeneratedTable, Generation, Listener};
+use crate::compression::Compression;
 use crate::coordinator::{Cluster, Host, Options, Traffic};
 use crate::decode::{decode, encode};
 use crate::error::Result;
-use crate::mesh::link::Compression;
 use crate::query::Look;
 
 /// A group of processes that makes files.

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
-use serde::{Deserialize, Serialize};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
+use crate::compression::Compression;
 use crate::socket::Socket;
 
 /// The most plain bytes of a block.
@@ -31,29 +31,6 @@ const FAST: f64 = 1e9;
 /// doubled, up to [`LONGEST`].
 const SHORTEST: u32 = 16;
 const LONGEST: u32 = 256;
-
-/// Whether processes compress the bytes that they send each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Compression {
-    /// Where that is quicker, and only if some processes are on other machines.
-    #[default]
-    Auto,
-    /// Never.
-    None,
-    /// Always.
-    Lz4,
-}
-
-impl Compression {
-    /// What the choice means for a group of processes; `is_far` says that some of them are on other machines.
-    pub fn among(self, is_far: bool) -> Compression {
-        match self {
-            Compression::Auto if !is_far => Compression::None,
-            other => other,
-        }
-    }
-}
 
 /// Counts of bytes that have gone over sockets, compressed ones as they went.
 #[derive(Debug, Default)]

@@ -30,8 +30,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::PORT;
+use crate::compression::Compression;
 use crate::error::{Error, Result};
-use crate::mesh::link::Compression;
 use crate::ports::Ports;
 use crate::tls::{Files, Tls};
 

@@ -13,9 +13,9 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
+use cluster::compression::Compression;
 use cluster::handshake::Channel;
 use cluster::locality::MarkAddress;
-use cluster::mesh::link::Compression;
 use cluster::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use cluster::node::{Ask, Fate, HELLO, Reply, Running, Status};
 use cluster::ports::Ports;

@@ -10,11 +10,11 @@ use arrow_schema::{DataType, Schema};
 use arrow_select::take::{take, take_record_batch};
 use queries::plan::KeyLayout;
 
+use super::group_keys::{GroupKeys, group_keys};
 use super::hash::{comparable, hash_columns, normalise, worker_of};
 use crate::context::memory::{self, Holder};
 use crate::dataflow::batch::to_take_from;
 use crate::error::Result;
-use crate::operators::aggregate::keys::{GroupKeys, group_keys};
 
 /// The help of an error: how less is kept.
 const FEWER_ROWS: &str = "have the recursion give fewer rows or columns: UNION keeps each row that was given";

@@ -5,7 +5,7 @@ use arrow_schema::SchemaRef;
 use schema::DeferredValidation;
 
 use super::decode::{CsvSyntax, single_record};
-use crate::discover::{IN_ORDER, header};
+use super::sniff::{IN_ORDER, header};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::Input;

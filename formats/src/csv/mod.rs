@@ -3,6 +3,7 @@
 //! - `index`: where fields and records end; `count`: how many records there are.
 //! - `decode`: bytes to rows.
 //! - [`style`]: how other programs write values.
+//! - [`sniff`]: the delimiter of a file, and whether its first record has the names.
 //! - `encode`: rows to bytes.
 //! - `infer`: the columns of a file from its first records, and some of a large file from other [`places`]; `schema_probe`: whether another has the same; `first`: whether all
 //!   have a header or none.
@@ -15,6 +16,7 @@ mod index;
 mod infer;
 pub(crate) mod places;
 mod schema_probe;
+pub(crate) mod sniff;
 pub mod style;
 
 use schema::FormatOptions;

@@ -15,33 +15,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Outside, Result};
 use beneath::Roots;
 
 /// Set once this process serves others: the directories, or none if all files may be touched.
 static SERVED: OnceLock<Option<Roots>> = OnceLock::new();
-
-/// A path that lies outside of the directories: what an [`io::Error`] of this module holds then.
-#[derive(Debug)]
-pub struct Outside;
-
-impl std::fmt::Display for Outside {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("this lies outside of the directories that this node serves")
-    }
-}
-
-impl std::error::Error for Outside {}
-
-impl Outside {
-    /// What would help.
-    pub(crate) const HELP: &str = "data_root in the node's file names them";
-
-    /// Whether an error says so.
-    pub(crate) fn is_in(e: &io::Error) -> bool {
-        e.get_ref().is_some_and(|e| e.is::<Outside>())
-    }
-}
 
 fn outside() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, Outside)

@@ -23,7 +23,7 @@ pub mod window;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::AggregateUDF;
 use schema::Table;
@@ -32,8 +32,6 @@ pub use expr::{Expr, Kind, Subquery, SubqueryKind};
 pub use facts::{Facts, Number, Spread};
 pub use stages::{Gives, Rounds, Shared, Stage};
 pub use window::{Window, WindowCall, WindowFunction};
-
-use crate::plan::Transform;
 
 /// A column of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -136,6 +134,15 @@ pub enum Rel {
     Unnest(Unnest),
     /// Reads the rows of a stage.
     Shared(Shared),
+}
+
+/// A user's command that reads lines and prints tab-separated rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transform {
+    /// The command, run by `sh -c`.
+    pub command: String,
+    /// The columns that it prints.
+    pub schema: SchemaRef,
 }
 
 /// Reads a table.

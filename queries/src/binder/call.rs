@@ -15,8 +15,9 @@ use super::unnest::UNNEST;
 use super::{Binder, nested};
 use crate::algebra::{Call, Expr, SortKey, WindowFunction};
 use crate::error::{Error, Result};
+use crate::functions::standing;
 use crate::meant;
-use crate::types::{items, lists, standing, structs};
+use crate::types::{items, lists, structs};
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =

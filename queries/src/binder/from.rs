@@ -20,14 +20,13 @@ use super::syntax::refused;
 use super::table_functions::{bdb, range};
 use super::unnest::UNNEST;
 use super::{Binder, Bound, sample, sql_type, syntax};
-use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Rel, Scan, Shared, Stage, Values};
+use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Rel, Scan, Shared, Stage, Transform, Values};
 use crate::dialect::Palais;
 use crate::error::{Error, Result};
 use crate::functions::table;
 use crate::meant;
 use crate::parse;
 use crate::parse::joins::{ByOrder, by_order};
-use crate::plan::Transform;
 use crate::visits;
 
 impl<'a> Binder<'a> {

@@ -20,7 +20,7 @@
 //! - [`aggregates`]: calls of aggregates.
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
 //! - [`structs`]: functions of structs.
-//! - [`standing`]: functions that stand for another expression.
+//! - `standing`: the expressions that functions stand for.
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
 
 mod aggregates;
@@ -37,7 +37,7 @@ mod narrow;
 mod numbers;
 mod operators;
 mod signatures;
-pub mod standing;
+mod standing;
 pub(crate) mod structs;
 #[cfg(test)]
 mod tests;

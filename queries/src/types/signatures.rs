@@ -5,8 +5,8 @@ use datafusion_expr::{TypeSignature, TypeSignatureClass};
 use expressions::functions::own;
 use expressions::text::shown;
 
-use super::standing::{STANDING, Standing};
 use crate::error::Error;
+use crate::functions::standing::{STANDING, Standing};
 
 /// The most signatures that a message lists.
 const MOST: usize = 4;

@@ -3,27 +3,16 @@
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, SchemaRef};
-use queries::Statement;
 use unicode_width::UnicodeWidthStr;
 
 use super::escape::escaped;
 use super::{Error, Output, Result, ResultWriter};
-use crate::statistics;
 
 /// How many characters a continued line is indented below the first one.
 const HANGING: usize = 4;
 
 /// The least room of a line behind its indent, in characters.
 const LEAST: usize = 20;
-
-/// How many characters stand before the operator in each line of a statement's result; `None` if the result has no
-/// lines.
-pub fn before_operators(statement: &Statement) -> Option<usize> {
-    match statement {
-        Statement::Explain { analyze, .. } => Some(if *analyze { statistics::FIGURES } else { 0 }),
-        _ => None,
-    }
-}
 
 /// Writes the texts of the first column, a line each, and folds lines at the width of a terminal.
 pub struct LinesWriter {

@@ -15,9 +15,9 @@ use queries::accumulators::passes;
 use queries::plan::{AggregateFunction, KeyLayout};
 
 use super::accumulators::accumulator;
-use super::keys::{GroupKeys, group_keys};
 use crate::dataflow::batch::list_values;
 use crate::error::Result;
+use crate::state::group_keys::{GroupKeys, group_keys};
 
 /// Keeps each distinct value of a group once, and gives the values to another accumulator at the end.
 pub struct Distinct {

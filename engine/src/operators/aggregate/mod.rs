@@ -1,7 +1,6 @@
 //! Groups rows and aggregates them.
 //!
 //! - `table`: the groups, and the states of their aggregates.
-//! - [`keys`]: the group numbers of group keys. `hash_table`: the hash table of short strings.
 //! - [`partitions`]: many groups, merged one partition at a time. `radix_partitioner` and `write_combining`: rows of
 //!   fixed width by partition.
 //! - [`accumulators`]: the accumulator of each call.
@@ -10,9 +9,7 @@
 
 pub mod accumulators;
 pub mod distinct;
-mod hash_table;
 mod heavy_hitters;
-pub mod keys;
 pub mod partitions;
 mod radix_partitioner;
 mod table;

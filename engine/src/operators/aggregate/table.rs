@@ -6,11 +6,11 @@ use datafusion_expr::{EmitTo, GroupsAccumulator};
 use queries::plan::Aggregate as Plan;
 
 use super::accumulators;
-use super::keys::{self, GroupKeys};
 use super::radix_partitioner::SHARE;
 use crate::context::memory;
 use crate::dataflow::batch::BATCH_ROWS;
 use crate::error::Result;
+use crate::state::group_keys::{GroupKeys, group_keys};
 
 /// A table of at most so many groups is worth taking out only if its groups are large.
 const FEW_GROUPS: usize = 1 << 12;
@@ -36,7 +36,7 @@ impl Table {
         let empty = plan.global || !plan.totals.is_empty();
         let accumulators = plan.aggregates.iter().map(|c| accumulators::accumulator(&c.function, empty));
         let accumulators = accumulators.collect::<Result<Vec<_>>>()?;
-        Ok(Table { keys: keys::group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
+        Ok(Table { keys: group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
     }
 
     /// Writes the group numbers of rows with these keys to `groups`. Gives the number of groups.

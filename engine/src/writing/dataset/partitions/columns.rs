@@ -4,65 +4,7 @@ use arrow_schema::{DataType, Schema};
 use schema::names::nearest;
 use schema::text::types::sql_name;
 
-/// The reasons why rows can't be partitioned by some columns.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum PartitionError {
-    /// There is no such column.
-    #[error("PARTITION_BY: the result has no column '{name}'\n  help: {help}")]
-    Unknown {
-        /// The name that was given.
-        name: String,
-        /// The names that it may have meant, or the names that there are.
-        help: String,
-    },
-    /// Several columns have the name.
-    #[error(
-        "PARTITION_BY: the result has several columns '{name}'\n  help: give each a name of its own with AS, or write the name \
-         as the column spells it"
-    )]
-    Ambiguous {
-        /// The name.
-        name: String,
-    },
-    /// A column is named twice.
-    #[error("PARTITION_BY: the column '{name}' is named twice\n  help: name each column once")]
-    Twice {
-        /// The column.
-        name: String,
-    },
-    /// The files would have no columns.
-    #[error(
-        "PARTITION_BY: all columns of the result are named, and files without columns hold no rows\n  help: leave out one of \
-         them, or add a column to the query"
-    )]
-    All,
-    /// No column is named.
-    #[error("PARTITION_BY: no column is named\n  help: write PARTITION_BY (a, b)")]
-    Nothing,
-    /// A value of this type can't be a directory's name.
-    #[error("PARTITION_BY: the column '{name}' is a {data_type}, which names no directory\n  help: {help}")]
-    Type {
-        /// The column.
-        name: String,
-        /// Its type as SQL names it.
-        data_type: String,
-        /// The help: what to write instead.
-        help: &'static str,
-    },
-    /// A value is too long for a directory's name.
-    #[error(
-        "PARTITION_BY: a value of the column '{column}' makes a directory's name of {bytes} bytes, and the system takes \
-         {NAME_BYTES}: '{value}…'\n  help: partition by a shorter text, such as left({column}, 40)"
-    )]
-    Long {
-        /// The column.
-        column: String,
-        /// The bytes of the name.
-        bytes: usize,
-        /// The beginning of the value.
-        value: String,
-    },
-}
+use crate::error::PartitionError;
 
 /// The most bytes of a name, on all file systems of Linux.
 pub const NAME_BYTES: usize = 255;

@@ -19,9 +19,9 @@ use formats::discover::hive;
 use formats::rows::cells::Written;
 
 use super::Partition;
-use super::columns::{NAME_BYTES, PartitionError};
+use super::columns::NAME_BYTES;
 use crate::dataflow::batch::{batch_bytes, compact, copied};
-use crate::error::Result;
+use crate::error::{PartitionError, Result};
 
 /// The rows of a chunk. After each chunk the partitioner checks how much it holds.
 pub const CHUNK_ROWS: usize = 1 << CHUNK_BITS;
@@ -284,7 +284,8 @@ fn directory(names: &[String], columns: &[Written], row: usize) -> Result<String
         let directory = hive::directory(name, (!column.is_null(row)).then_some(&text));
         if directory.len() > NAME_BYTES {
             let (column, bytes) = (name.clone(), directory.len());
-            return Err(PartitionError::Long { column, bytes, value: text.chars().take(40).collect() }.into());
+            let value = text.chars().take(40).collect();
+            return Err(PartitionError::Long { column, bytes, most: NAME_BYTES, value }.into());
         }
         if !path.is_empty() {
             path.push('/');

@@ -1,8 +1,8 @@
 use std::io::Read;
 use std::os::unix::fs::symlink;
 
-use super::super::Outside;
 use super::*;
+use crate::error::Outside;
 
 /// A directory `data` with files and links, and one beside it.
 fn tree() -> (tempfile::TempDir, PathBuf) {

@@ -14,9 +14,9 @@ use arrow_schema::DataType;
 use hashbrown::HashTable;
 use queries::plan::KeyLayout;
 
+use super::hash::{comparable, comparable_type, hash_bytes, hash_word};
 use super::hash_table::SlotTable;
 use crate::error::Result;
-use crate::state::hash::{comparable, comparable_type, hash_bytes, hash_word};
 
 /// Numbers groups: equal keys get the same number, and a new key gets the next one.
 pub trait GroupKeys: Send {

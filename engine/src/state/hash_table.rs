@@ -7,7 +7,7 @@
 //! Keys are looked up 64 at a time. All their slots are read first, so that no cache miss waits for another (Boncz,
 //! Zukowski, Nes: MonetDB/X100, 2005, section 4).
 
-use crate::state::hash::hash_view;
+use super::hash::hash_view;
 
 /// The number of slots of the first table.
 const FIRST: usize = 1 << 10;
