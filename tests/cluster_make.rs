@@ -241,6 +241,38 @@ fn one_file_is_divided_and_its_rows_keep_their_order() {
 }
 
 #[test]
+fn bad_rows_of_a_divided_file_are_counted_once() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name);
+    let (rows, bad) = (300_000, [10, 250_000, 299_999]);
+    let mut lines = "a,b\n".to_string();
+    for row in 0..rows {
+        let number = if bad.contains(&row) { "x".to_string() } else { row.to_string() };
+        lines += &format!("{number},\"{}\n, of several lines\"\n", "text ".repeat(10));
+    }
+    fs::write(path("t.csv"), lines).expect("it can be written");
+    fs::write(path("t.sql"), "CREATE TABLE t (a BIGINT, b VARCHAR)").expect("it can be written");
+    let (source, schema) = (path("t.csv"), format!("t={}", path("t.sql").display()));
+    for (on_error, written, told) in [
+        ("skip", rows - bad.len(), "warning: 3 rows left out, "),
+        ("null", rows, "warning: 3 values read as NULL, "),
+    ] {
+        let flags = ["--schema", &schema, "--on-error", on_error, "--to", "csv", "--no-header"];
+        let [one, two] = ["one", "two"].map(|name| path(&format!("{on_error}-{name}")));
+        let here = succeed(&[&["convert", text(&source), text(&one)], &flags[..]].concat());
+        let several = ["cluster", "convert", text(&source), text(&two)];
+        let there = succeed(&[&several[..], &flags, &local("2")].concat());
+        for done in [here, there] {
+            assert_eq!(done.stderr.matches("warning: ").count(), 1, "{}", done.stderr);
+            assert!(done.stderr.contains(told), "{}", done.stderr);
+        }
+        assert_eq!(names(&two).len(), 2 + 1, "the file is divided: {:?}", names(&two));
+        assert!(contents(&one) == contents(&two), "{on_error}: other rows");
+        assert_eq!(contents(&two).matches("of several lines").count(), written);
+    }
+}
+
+#[test]
 fn what_is_there_stays_unless_it_may_be_replaced() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let path = |name: &str| home.path().join(name);
