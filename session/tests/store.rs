@@ -4,16 +4,21 @@ mod support;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_schema::DataType;
 use formats::store::atomic::temporary_directory;
 use formats::store::remote::Store;
 use session::{Cancel, Result, Session, Settings};
 use support::SlowStore;
+
+/// How long something may take before it counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn session(workers: usize) -> Session {
     Session::new(Settings { workers, ..Settings::default() })
@@ -99,7 +104,7 @@ fn requests_are_made_side_by_side_and_block_no_worker() {
         write(home.path(), &query, &format!("part-{part:02}.parquet"), "");
         write(home.path(), &query, &format!("part-{part:02}.csv"), "");
     }
-    let store = SlowStore::register("slow", home.path(), Duration::from_millis(20));
+    let store = SlowStore::register("slow", home.path(), Duration::from_millis(50));
     for (suffix, most) in [("parquet", 3 * 64), ("csv", 3 * 64)] {
         store.reads.store(0, Ordering::SeqCst);
         store.most_under_way.store(0, Ordering::SeqCst);
@@ -113,6 +118,35 @@ fn requests_are_made_side_by_side_and_block_no_worker() {
         assert!((8..=16).contains(&at_once), "{suffix}: {at_once} at once");
     }
     assert!(!store.has_blocked_others.load(Ordering::SeqCst));
+}
+
+#[test]
+fn rows_of_another_table_come_while_a_store_is_silent() {
+    let home = tempfile::tempdir().unwrap();
+    // More than what is kept of the beginning of a file.
+    let (files, there, here) = (20, 200_000, 1_000_000);
+    for part in 0..files {
+        write(home.path(), &format!("SELECT range AS id FROM range({there})"), &format!("{part}.csv"), "");
+    }
+    let store = SlowStore::register("silent", home.path(), Duration::from_millis(100));
+    let sql = format!("SELECT id FROM 'silent://*.csv' UNION ALL SELECT -1 - range FROM range({here})");
+    let rows = session(2).execute(&sql).unwrap();
+    let silence = store.silence.lock().unwrap();
+    let (send, batches) = mpsc::channel();
+    let reader = thread::spawn(move || rows.for_each(|batch| send.send(batch).unwrap()));
+    let (mut of_store, mut of_range) = (0, 0);
+    let mut count = |batch: Result<RecordBatch>| {
+        let ids = batch.unwrap().column(0).as_primitive::<Int64Type>().clone();
+        let negative = ids.values().iter().filter(|id| **id < 0).count();
+        (of_store, of_range) = (of_store + ids.len() - negative, of_range + negative);
+        of_range
+    };
+    // A worker that waits for an answer of the store would give nothing.
+    while count(batches.recv_timeout(PATIENCE).expect("the workers go on")) < here {}
+    drop(silence);
+    batches.iter().for_each(|batch| _ = count(batch));
+    reader.join().unwrap();
+    assert_eq!((of_store, of_range), (files * there, here));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use formats::reader::Bytes;
@@ -23,6 +23,8 @@ pub struct SlowStore {
     pub most_under_way: AtomicUsize,
     /// Whether a thread has read that is to do other work.
     pub has_blocked_others: AtomicBool,
+    /// No read is answered while somebody holds this.
+    pub silence: Mutex<()>,
     /// Whether reads and puts fail.
     pub fails: AtomicBool,
     /// What was put, in order.
@@ -40,6 +42,7 @@ impl SlowStore {
             under_way: AtomicUsize::new(0),
             most_under_way: AtomicUsize::new(0),
             has_blocked_others: AtomicBool::new(false),
+            silence: Mutex::default(),
             fails: AtomicBool::new(false),
             puts: Mutex::default(),
         });
@@ -87,6 +90,7 @@ impl Store for SlowStore {
         let is_own = std::thread::current().name() == Some("palais-store");
         self.has_blocked_others.fetch_or(!is_own, Ordering::SeqCst);
         std::thread::sleep(self.delay);
+        drop(self.silence.lock().unwrap_or_else(PoisonError::into_inner));
         self.under_way.fetch_sub(1, Ordering::SeqCst);
         if self.fails.load(Ordering::SeqCst) {
             return Err(io::Error::other("the store is closed on Sundays"));
