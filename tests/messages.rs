@@ -129,7 +129,7 @@ fn a_refusal_names_the_construct() {
         (format!("SELECT * FROM {from} ASOF JOIN {from} MATCH_CONDITION (a.x > a.x) ON true"), "ASOF JOIN"),
         (format!("SELECT x FROM {from} CROSS APPLY (SELECT 1) b"), "APPLY"),
         (format!("SELECT x FROM {from} LIMIT x"), "a LIMIT or OFFSET that is not constant"),
-        ("SELECT MAP {'a': 1}".into(), "MAP"),
+        ("SELECT MAP {'a': 1, NULL: 2}".into(), "a key of a map is NULL"),
         (format!("SELECT 1 -> 'a' FROM {from}"), "the operator ->"),
         (format!("SELECT x -> 'a' FROM {from}"), "a lambda stands in list_transform()"),
         (format!("SELECT x[1] FROM {from}"), "a subscript of BIGINT"),

@@ -210,3 +210,28 @@ fn functions_of_text_refuse_what_is_nested() {
     }
     assert_eq!(query("SELECT length(CAST(l AS VARCHAR)) AS n FROM $T", &path, "csv"), "n\n3\n6\n");
 }
+
+#[test]
+fn computed_maps_and_structs_are_values_of_json() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = home.path().join("rows.jsonl");
+    fs::write(&path, "{\"k\":\"a\",\"n\":1}\n{\"k\":\"b\",\"n\":2}\n").expect("it can be written");
+    let sql = "SELECT MAP {k: [n]} AS m, struct_pack(k, twice := n * 2) AS s, list_sum([n, 10]) AS x FROM $T";
+    assert_eq!(
+        query(sql, &path, "jsonl"),
+        "{\"m\":{\"a\":[1]},\"s\":{\"k\":\"a\",\"twice\":2},\"x\":11}\n\
+         {\"m\":{\"b\":[2]},\"s\":{\"k\":\"b\",\"twice\":4},\"x\":12}\n"
+    );
+    // Maps of a file have the functions of those that are computed.
+    let written = home.path().join("maps.parquet");
+    done([
+        "query",
+        &format!("COPY ({}) TO '{}'", sql.replace("$T", &format!("'{}'", path.display())), written.display()),
+    ]);
+    let sql = "SELECT m['a'] AS a, map_keys(m) AS keys, map_concat(m, MAP {'z': [0]}) AS more FROM $T";
+    assert_eq!(
+        query(sql, &written, "jsonl"),
+        "{\"a\":[1],\"keys\":[\"a\"],\"more\":{\"a\":[1],\"z\":[0]}}\n\
+         {\"a\":null,\"keys\":[\"b\"],\"more\":{\"b\":[2],\"z\":[0]}}\n"
+    );
+}

@@ -18,16 +18,25 @@ use expressions::functions::{
 
 use crate::binder::nested;
 use crate::compile;
-use crate::types::{items, structs};
+use crate::types::{items, maps, structs};
 
-/// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, and casts of lists to text.
-const SYNTAX: [&str; 6] =
-    [zone::NAME, "text_extract", "text_slice", lists::text::QUOTED, lists::text::LIST, lists::text::STRUCT];
+/// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, and casts of lists, structs and maps to text.
+const SYNTAX: [&str; 8] = [
+    zone::NAME,
+    "text_extract",
+    "text_slice",
+    lists::text::QUOTED,
+    lists::text::LIST,
+    lists::text::STRUCT,
+    lists::text::ENTRY,
+    lists::text::MAP,
+];
 
 /// The names of functions that are registered nowhere: those that stand for another expression, take a lambda, compute an
-/// aggregate of items, or make structs.
+/// aggregate of items, or are of structs or maps.
 pub fn made() -> impl Iterator<Item = &'static str> {
-    standing::names().chain(items::names()).chain(nested::lambda_names()).chain(structs::names())
+    let made = standing::names().chain(items::names()).chain(nested::lambda_names());
+    made.chain(structs::names()).chain(maps::names())
 }
 
 /// All functions by name and alias.

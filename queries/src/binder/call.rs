@@ -17,7 +17,7 @@ use crate::algebra::{Call, Expr, SortKey, WindowFunction};
 use crate::error::{Error, Result};
 use crate::functions::standing;
 use crate::meant;
-use crate::types::{items, lists, structs};
+use crate::types::{items, lists, maps, structs};
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =
@@ -86,6 +86,11 @@ impl<'a> Binder<'a> {
             let args = self.args(&written, env)?;
             return self.types.aggregated(name, of_items, args);
         }
+        if maps::is_one(name) {
+            written.check_scalar()?;
+            let args = self.args(&written, env)?;
+            return self.types.of_maps(name, args);
+        }
         if structs::is_one(name) {
             written.check_scalar()?;
             let args = self.named_args(&written, env)?;
@@ -96,6 +101,10 @@ impl<'a> Binder<'a> {
         if scalar.is_some() || standing::names().any(|known| known == name) {
             written.check_scalar()?;
             let args = self.args(&written, env)?;
+            if name == "contains" && args.first().is_some_and(|of| matches!(of.data_type, DataType::Map(..)))
+            {
+                return self.types.of_maps("map_contains", args);
+            }
             if let Some(of_lists) = lists::given_lists(name, &args) {
                 return self.types.of_lists(name, of_lists, args);
             }

@@ -41,9 +41,14 @@ impl Binder<'_> {
                 SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => {
                     self.expanded(e, env)?
                 }
-                SelectItem::Wildcard(options) if lists_all => {
-                    let place = options.wildcard_token.0.span;
-                    let given = wildcard::all(options, env).and_then(|given| self.liked(given, options));
+                SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) if lists_all => {
+                    let (place, given) = match item {
+                        SelectItem::QualifiedWildcard(kind, _) => {
+                            (kind.span(), self.of_name(kind, options, env))
+                        }
+                        _ => (options.wildcard_token.0.span, wildcard::all(options, env)),
+                    };
+                    let given = given.and_then(|given| self.liked(given, options));
                     let given = given.map_err(|error| error.at(place))?;
                     let column = |given| match given {
                         Given::Column(field) => {

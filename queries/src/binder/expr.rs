@@ -214,6 +214,14 @@ impl<'a> Binder<'a> {
                 }
                 self.call_named("named_struct", args)
             }
+            Ast::Map(map) => {
+                let keys = map.entries.iter().map(|entry| self.expr(&entry.key, env));
+                let keys = keys.collect::<Result<Vec<_>>>()?;
+                let values = map.entries.iter().map(|entry| self.expr(&entry.value, env));
+                let values = values.collect::<Result<Vec<_>>>()?;
+                let lists = [keys, values].map(|items| self.types.list_call("list_value", items));
+                self.types.of_maps("map", lists.into_iter().collect::<Result<_>>()?)
+            }
             Ast::Array(array) => {
                 let items = self.exprs(&array.elem, env)?;
                 self.types.list_call("list_value", items)
@@ -273,6 +281,7 @@ impl<'a> Binder<'a> {
                 }
                 None => no_field("", meant::column(name, fields.iter().map(|field| field.name().as_str()))),
             },
+            DataType::Map(..) => self.types.map_value(value, literal::text(name)),
             t if t.is_nested() => self.call_named("get_field", vec![value, literal::text(name)]),
             _ => no_field(": it is no struct", env.renamed(of, name)),
         }

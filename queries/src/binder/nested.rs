@@ -84,7 +84,7 @@ impl<'a> Binder<'a> {
     fn subscript(&mut self, value: Expr, index: Expr, of: &str, env: &Env<'_>) -> Result<Expr> {
         let name = index.as_literal().and_then(|name| name.try_as_str().flatten());
         match (&value.data_type, name) {
-            (DataType::Struct(_) | DataType::Map(..), Some(name)) => {
+            (DataType::Struct(_), Some(name)) => {
                 let name = name.to_string();
                 self.field(value, of, &name, env)
             }

@@ -2,6 +2,7 @@
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use expressions::functions::lists::list_of;
+use expressions::functions::lists::maps::map_of;
 use schema::instants::UTC;
 use sqlparser::ast::{ArrayElemTypeDef, DataType as Sql, ExactNumberInfo, TimezoneInfo};
 use sqlparser::parser::Parser;
@@ -63,6 +64,7 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
         Sql::Array(ArrayElemTypeDef::SquareBracket(item, None) | ArrayElemTypeDef::AngleBracket(item)) => {
             list_of(&arrow_type(item)?)
         }
+        Sql::Map(key, value) => map_of(&arrow_type(key)?, &arrow_type(value)?),
         Sql::Struct(fields, _) => {
             let fields = fields.iter().enumerate().map(|(i, field)| {
                 let name =

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::functions::Functions;
 
 /// Aggregates that take decimals as they are. Others take floats.
-const OF_DECIMALS: [&str; 29] = [
+const OF_DECIMALS: [&str; 30] = [
     "any_value",
     "approx_distinct",
     "arg_max",
@@ -32,6 +32,7 @@ const OF_DECIMALS: [&str; 29] = [
     "entropy",
     "first_value",
     "grouping",
+    "histogram",
     "last_value",
     "mad",
     "max",

@@ -30,7 +30,16 @@ impl Types {
         {
             return self.items_as(e, to.data_type(), safe);
         }
-        if matches!(from, DataType::List(_) | DataType::Struct(_)) && compile::is_text(to) {
+        match (from, to) {
+            (DataType::Map(..), DataType::Map(..)) if from != to => return self.map_as(e, to, safe),
+            (DataType::Map(..), DataType::Map(..)) => {}
+            (DataType::Map(..), _) | (_, DataType::Map(..)) if from.is_nested() && to.is_nested() => {
+                return Err(Error::Unsupported(format!("CAST from {} to {}", shown(from), shown(to))));
+            }
+            _ => {}
+        }
+        if matches!(from, DataType::List(_) | DataType::Struct(_) | DataType::Map(..)) && compile::is_text(to)
+        {
             let text = self.nested_text(e)?;
             return self.written(text, to, safe);
         }

@@ -26,6 +26,9 @@ impl Types {
     /// They have none in common.
     pub fn union(&self, types: &[DataType]) -> Result<DataType> {
         let typed: Vec<Typed> = types.iter().map(|t| (None, t)).collect();
+        if let Some(common) = self.of_maps_in_common(&typed) {
+            return Ok(common);
+        }
         let target = numbers::common(&typed, Use::Result);
         let mut types = types.iter().map(|t| match &target {
             Some(target) if !t.is_null() => target,
@@ -50,6 +53,11 @@ impl Types {
     /// They have none in common: the first row, counted from 0, that does not go with those before.
     pub fn common(&self, mut exprs: Vec<Expr>) -> Result<Vec<Expr>, (usize, Error)> {
         self.align(&mut exprs.iter_mut().collect::<Vec<_>>(), Use::Result).map_err(|error| (0, error))?;
+        let of_maps = self.of_maps_in_common(&exprs.iter().map(typed).collect::<Vec<_>>());
+        if let Some(common) = of_maps {
+            let cast = exprs.into_iter().map(|e| self.in_type(e, &common)).collect::<Result<_>>();
+            return cast.map_err(|error| (0, error));
+        }
         let mut common: Option<DataType> = None;
         for (row, t) in exprs.iter().map(|e| &e.data_type).enumerate() {
             common = match common {

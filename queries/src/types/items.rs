@@ -19,7 +19,7 @@ use crate::physical::accumulators;
 const OF_A_NAME: [&str; 4] = ["list_aggregate", "list_aggr", "array_aggregate", "array_aggr"];
 
 /// Functions of one list, and the aggregate of each.
-const OF_ONE: [(&str, &str); 28] = [
+const OF_ONE: [(&str, &str); 29] = [
     ("list_any_value", "any_value"),
     ("list_approx_count_distinct", "approx_count_distinct"),
     ("list_avg", "avg"),
@@ -31,6 +31,7 @@ const OF_ONE: [(&str, &str); 28] = [
     ("list_count", "count"),
     ("list_entropy", "entropy"),
     ("list_first", "first"),
+    ("list_histogram", "histogram"),
     ("list_kurtosis", "kurtosis"),
     ("list_kurtosis_pop", "kurtosis_pop"),
     ("list_last", "last"),

@@ -7,6 +7,7 @@ use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
 use datafusion_expr::type_coercion::binary::type_union_resolution;
 use expressions::functions::lists::lambda::{self, Lambda, Makes};
+use expressions::functions::lists::maps::{map_of, parts_of};
 use expressions::functions::lists::{self, ListFunction, Takes, item_of, list_of, text};
 
 use super::Types;
@@ -123,6 +124,16 @@ impl Types {
             let items: Vec<DataType> = known.iter().map(|(_, t)| item_of(t)).collect();
             return Some(list_of(&self.in_common(&items.iter().map(|t| (None, t)).collect::<Vec<_>>())?));
         }
+        if known.iter().all(|(_, t)| matches!(t, DataType::Map(..))) {
+            let parts: Vec<_> = known.iter().map(|(_, t)| parts_of(t)).collect::<Option<_>>()?;
+            if known.iter().all(|(_, t)| *t == *first) {
+                return Some((*first).clone());
+            }
+            let keys = self.in_common(&parts.iter().map(|(key, _)| (None, *key)).collect::<Vec<_>>())?;
+            let values =
+                self.in_common(&parts.iter().map(|(_, value)| (None, *value)).collect::<Vec<_>>())?;
+            return Some(map_of(&keys, &values));
+        }
         if let DataType::Struct(fields) = first {
             let mut common = Vec::with_capacity(fields.len());
             for (place, field) in fields.iter().enumerate() {
@@ -160,6 +171,7 @@ impl Types {
             (DataType::List(from), DataType::List(item)) if from.data_type() != item.data_type() => {
                 self.items_as(e, item.data_type(), safe)
             }
+            (DataType::Map(..), DataType::Map(..)) => self.map_as(e, to, safe),
             _ if safe => self.cast(e, to, true),
             _ => self.coerced(e, to),
         }
@@ -189,7 +201,12 @@ impl Types {
     }
 
     /// What an expression gives for each item of a list.
-    fn of_each_item(&self, list: Expr, text: String, of: &dyn Fn(Expr) -> Result<Expr>) -> Result<Expr> {
+    pub(super) fn of_each_item(
+        &self,
+        list: Expr,
+        text: String,
+        of: &dyn Fn(Expr) -> Result<Expr>,
+    ) -> Result<Expr> {
         let mut columns = Columns::default();
         let item = columns.add("item", item_of(&list.data_type));
         let body = of(columns.read(item))?;
@@ -238,7 +255,7 @@ impl Types {
         self.typed_call(lambda::function(lambda), args)
     }
 
-    /// A list or struct as text.
+    /// A list, struct or map as text.
     ///
     /// # Errors
     /// It has something that has no text.
@@ -260,6 +277,18 @@ impl Types {
                 let all = self.list_call(text::STRUCT, args)?;
                 let null = Expr::null(&all.data_type);
                 self.case(None, vec![(e.is_null(), null)], Some(all))
+            }
+            DataType::Map(..) => {
+                let entries = self.of_maps("map_entries", vec![e])?;
+                let texts = self.of_each_item(entries, "text_of_entries".into(), &|entry| {
+                    let part = |name: &str| -> Result<Expr> {
+                        let part = self
+                            .structure("struct_extract", vec![(None, entry.clone()), (None, text(name))])?;
+                        self.text_within(part)
+                    };
+                    self.list_call(text::ENTRY, vec![part("key")?, part("value")?])
+                })?;
+                self.list_call(text::MAP, vec![texts])
             }
             other => {
                 Err(Error::Unsupported(format!("CAST from {} to VARCHAR", expressions::text::shown(&other))))
@@ -293,6 +322,7 @@ impl Types {
         match &of.data_type {
             DataType::Null => Ok(Expr::boolean(None)),
             DataType::List(_) => self.list_call("list_contains", vec![of, e]),
+            DataType::Map(..) => self.of_maps("map_contains", vec![of, e]),
             t if is_text(t) && (is_text(&e.data_type) || e.data_type.is_null()) => {
                 match Functions::all().scalar("contains") {
                     Some(function) => self.call(&function, vec![of, e]),
@@ -314,6 +344,7 @@ impl Types {
         match &value.data_type {
             DataType::Null => Ok(value),
             DataType::List(_) => self.list_call("list_extract", vec![value, index]),
+            DataType::Map(..) => self.map_value(value, index),
             t if is_text(t) => self.list_call("text_extract", vec![value, index]),
             DataType::Struct(fields) if structs::is_tuple(fields) => {
                 match index.as_literal().map(|index| index.cast_to(&DataType::Int64)) {
@@ -322,7 +353,7 @@ impl Types {
                 }
             }
             t => Err(Error::Invalid(format!(
-                "a subscript of {}\n  help: lists and texts have places, and structs have fields by their names in quotes",
+                "a subscript of {}\n  help: lists and texts have places, maps have keys, and structs have fields by their names in quotes",
                 expressions::text::shown(t)
             ))),
         }

@@ -19,7 +19,7 @@
 //! - [`calls`]: calls of functions.
 //! - [`aggregates`]: calls of aggregates.
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
-//! - [`structs`]: functions of structs.
+//! - [`structs`]: functions of structs; [`maps`]: functions of maps.
 //! - `standing`: the expressions that functions stand for.
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
 
@@ -32,6 +32,7 @@ mod compared;
 pub(crate) mod items;
 pub(crate) mod lists;
 mod logic;
+pub(crate) mod maps;
 mod mismatch;
 mod narrow;
 mod numbers;

@@ -15,7 +15,7 @@ const MOST: usize = 4;
 const MORE: &str = "…";
 
 /// The arguments of functions that tell nothing of them.
-const UNTOLD: [(&str, &[&str]); 31] = [
+const UNTOLD: [(&str, &[&str]); 32] = [
     ("arg_max", &["value", "value"]),
     ("arg_max_null", &["value", "value"]),
     ("arg_max_nulls_last", &["value", "value"]),
@@ -31,6 +31,7 @@ const UNTOLD: [(&str, &[&str]); 31] = [
     ("gcd", &["BIGINT", "BIGINT"]),
     ("geomean", &["DOUBLE"]),
     ("greatest", &["value", MORE]),
+    ("histogram", &["value"]),
     ("kurtosis", &["DOUBLE"]),
     ("kurtosis_pop", &["DOUBLE"]),
     ("lcm", &["BIGINT", "BIGINT"]),

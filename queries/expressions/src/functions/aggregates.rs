@@ -106,8 +106,19 @@ pub fn all() -> Vec<Arc<AggregateUDF>> {
 }
 
 /// The aggregates of one argument that see each value once with `DISTINCT`, and don't look for that themselves.
-pub const COUNTED_APART: [&str; 10] =
-    ["entropy", "favg", "fsum", "geomean", "kurtosis", "kurtosis_pop", "mode", "product", "sem", "skewness"];
+pub const COUNTED_APART: [&str; 11] = [
+    "entropy",
+    "favg",
+    "fsum",
+    "geomean",
+    "histogram",
+    "kurtosis",
+    "kurtosis_pop",
+    "mode",
+    "product",
+    "sem",
+    "skewness",
+];
 
 /// An aggregate as DataFusion knows one.
 struct OwnAggregate<O> {

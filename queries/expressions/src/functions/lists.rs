@@ -8,7 +8,8 @@
 //! - [`made`]: lists of values, numbers and parts of texts.
 //! - [`chosen`]: items and parts of lists, lists put together and in order.
 //! - [`asked`]: whether and where an item is in a list.
-//! - [`text`]: lists and structs as text.
+//! - [`maps`]: maps of lists of keys and values.
+//! - [`text`]: lists, structs and maps as text.
 //! - [`lambda`]: an expression over the items of lists.
 //! - [`aggregated`]: an aggregate over the items of lists.
 
@@ -17,6 +18,7 @@ mod asked;
 mod chosen;
 pub mod lambda;
 mod made;
+pub mod maps;
 mod picks;
 pub mod text;
 
@@ -112,8 +114,8 @@ pub fn item_of(list: &DataType) -> DataType {
 
 /// The functions of all modules.
 fn lists() -> impl Iterator<Item = &'static ListFunction> {
-    let lists: [&'static [ListFunction]; 4] =
-        [made::FUNCTIONS, chosen::FUNCTIONS, asked::FUNCTIONS, text::FUNCTIONS];
+    let lists: [&'static [ListFunction]; 5] =
+        [made::FUNCTIONS, chosen::FUNCTIONS, asked::FUNCTIONS, maps::FUNCTIONS, text::FUNCTIONS];
     lists.into_iter().flatten()
 }
 

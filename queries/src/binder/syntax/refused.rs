@@ -155,7 +155,6 @@ pub fn table_factor(t: &TableFactor) -> Flow {
 /// Expressions.
 pub fn expr(e: &Expr) -> Flow {
     match e {
-        Expr::Map(_) => refuse_if(true, "MAP", "MAP"),
         Expr::BinaryOp { op: op @ (BinaryOperator::Arrow | BinaryOperator::LongArrow), .. } => {
             refuse_if(true, &op.to_string(), &format!("the operator {op}"))
         }

@@ -1,12 +1,13 @@
-//! Aggregates of how often each value is there: `mode`, the most frequent one, and `entropy`, in bits. Of values that are
-//! there equally often the mode is the least one, whatever the order of rows.
+//! Aggregates of how often each value is there: `mode`, the most frequent one, `entropy`, in bits, and `histogram`, a map of
+//! all values in their order. Of values that are there equally often the mode is the least one, whatever the order of rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Float64Array, Int64Array};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, MapArray, StructArray, UInt64Array};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err};
 use datafusion_expr::function::AccumulatorArgs;
@@ -15,18 +16,28 @@ use datafusion_expr::{AggregateUDF, EmitTo};
 use super::lists::{items, lists};
 use super::rows::{Converter, known};
 use super::{Own, States, aggregate};
+use crate::functions::lists::maps::map_of;
 
 /// The aggregates.
 pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
     vec![
-        aggregate(Counted { name: "mode", is_mode: true }),
-        aggregate(Counted { name: "entropy", is_mode: false }),
+        aggregate(Counted { name: "mode", gives: Gives::Mode }),
+        aggregate(Counted { name: "entropy", gives: Gives::Entropy }),
+        aggregate(Counted { name: "histogram", gives: Gives::Histogram }),
     ]
+}
+
+/// What is made of the counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Gives {
+    Mode,
+    Entropy,
+    Histogram,
 }
 
 struct Counted {
     name: &'static str,
-    is_mode: bool,
+    gives: Gives,
 }
 
 impl Own for Counted {
@@ -41,9 +52,11 @@ impl Own for Counted {
     }
 
     fn gives(&self, taken: &[DataType]) -> DataType {
-        match self.is_mode {
-            true => taken.first().cloned().unwrap_or(DataType::Null),
-            false => DataType::Float64,
+        let value = taken.first().cloned().unwrap_or(DataType::Null);
+        match self.gives {
+            Gives::Mode => value,
+            Gives::Entropy => DataType::Float64,
+            Gives::Histogram => map_of(&value, &DataType::UInt64),
         }
     }
 
@@ -53,13 +66,16 @@ impl Own for Counted {
     }
 
     fn of_nothing(&self, gives: &DataType) -> Result<ScalarValue> {
-        if self.is_mode { ScalarValue::try_from(gives) } else { Ok(ScalarValue::from(0.0)) }
+        match self.gives {
+            Gives::Entropy => Ok(ScalarValue::from(0.0)),
+            _ => ScalarValue::try_from(gives),
+        }
     }
 
     fn groups(&self, taken: &[DataType], _: &AccumulatorArgs) -> Result<Groups> {
         let [value] = taken else { return exec_err!("{}() takes a value", self.name) };
         let converter = Converter::new(&[(value.clone(), false)])?;
-        Ok(Groups { counts: Vec::new(), converter, is_mode: self.is_mode, bytes: 0 })
+        Ok(Groups { counts: Vec::new(), converter, gives: self.gives, bytes: 0 })
     }
 }
 
@@ -69,7 +85,7 @@ type Counts = HashMap<Box<[u8]>, i64>;
 struct Groups {
     counts: Vec<Counts>,
     converter: Converter,
-    is_mode: bool,
+    gives: Gives,
     /// The bytes of all values.
     bytes: usize,
 }
@@ -117,6 +133,31 @@ fn entropy(counts: &Counts) -> f64 {
     bits.sum::<f64>() + 0.0
 }
 
+/// The values of one group after the other, in their order, and how often each is there.
+fn ordered(counts: &[Counts]) -> Vec<(&[u8], i64)> {
+    let mut all: Vec<(&[u8], i64)> = Vec::with_capacity(counts.iter().map(Counts::len).sum());
+    for counts in counts {
+        let begin = all.len();
+        all.extend(counts.iter().map(|(value, count)| (value.as_ref(), *count)));
+        all[begin..].sort_unstable();
+    }
+    all
+}
+
+/// A map for each group that has values.
+fn histograms(counts: &[Counts], values: ArrayRef, numbers: ArrayRef) -> Result<ArrayRef> {
+    let data_type = map_of(values.data_type(), numbers.data_type());
+    let DataType::Map(field, _) = &data_type else { return exec_err!("a histogram is a map") };
+    let DataType::Struct(fields) = field.data_type() else { return exec_err!("entries are structs") };
+    if i32::try_from(values.len()).is_err() {
+        return exec_err!("the groups have more than 2^31 values together");
+    }
+    let entries = StructArray::try_new(fields.clone(), vec![values, numbers], None)?;
+    let offsets = OffsetBuffer::from_lengths(counts.iter().map(Counts::len));
+    let nulls: NullBuffer = counts.iter().map(|counts| !counts.is_empty()).collect();
+    Ok(Arc::new(MapArray::try_new(field.clone(), offsets, entries, Some(nulls), false)?))
+}
+
 impl States for Groups {
     fn resize(&mut self, total: usize) {
         self.counts.resize_with(total, Counts::default);
@@ -145,21 +186,22 @@ impl States for Groups {
 
     fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
         let counts = self.taken(emit);
-        if !self.is_mode {
-            return Ok(Arc::new(Float64Array::from_iter_values(counts.iter().map(entropy))));
+        match self.gives {
+            Gives::Mode => self.converter.column(counts.iter().map(mode)),
+            Gives::Entropy => Ok(Arc::new(Float64Array::from_iter_values(counts.iter().map(entropy)))),
+            Gives::Histogram => {
+                let all = ordered(&counts);
+                let values = self.converter.column(all.iter().map(|(value, _)| Some(*value)))?;
+                let numbers = UInt64Array::from_iter_values(all.iter().map(|(_, count)| *count as u64));
+                histograms(&counts, values, Arc::new(numbers))
+            }
         }
-        self.converter.column(counts.iter().map(mode))
     }
 
     fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
         let counts = self.taken(emit);
         // In one order, so that what is sent is the same in each run.
-        let mut all: Vec<(&[u8], i64)> = Vec::with_capacity(counts.iter().map(Counts::len).sum());
-        for counts in &counts {
-            let begin = all.len();
-            all.extend(counts.iter().map(|(value, count)| (value.as_ref(), *count)));
-            all[begin..].sort_unstable();
-        }
+        let all = ordered(&counts);
         let values = self.converter.column(all.iter().map(|(value, _)| Some(*value)))?;
         let numbers = Int64Array::from_iter_values(all.iter().map(|(_, count)| *count));
         let lengths = || counts.iter().map(Counts::len);

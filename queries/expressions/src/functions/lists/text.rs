@@ -1,4 +1,4 @@
-//! Lists and structs as text, as DuckDB writes them: `[1, NULL]`, `{'a': 1}`. Texts within them stand in quotes where they
+//! Lists, structs and maps as text, as DuckDB writes them: `[1, NULL]`, `{'a': 1}`, `{a=1}`. Texts within them stand in quotes where they
 //! would be taken for something else.
 
 use std::sync::Arc;
@@ -19,6 +19,10 @@ const MARKS: &[char] = &[',', '[', ']', '{', '}', '(', ')', '\'', '"', '\\', '='
 pub const QUOTED: &str = "quoted_text";
 /// The name of the function of a list of texts.
 pub const LIST: &str = "list_text";
+/// The name of the function of a key and a value.
+pub const ENTRY: &str = "entry_text";
+/// The name of the function of a list of the texts of entries.
+pub const MAP: &str = "map_text";
 /// The name of the function of names and texts in turn.
 pub const STRUCT: &str = "struct_text";
 
@@ -39,7 +43,25 @@ pub(super) const FUNCTIONS: &[ListFunction] = &[
         more: None,
         gives: |_| DataType::Utf8View,
         total: true,
-        compute: list,
+        compute: |given| list(given, ['[', ']']),
+    },
+    ListFunction {
+        name: ENTRY,
+        takes: &[Takes::Text, Takes::Text],
+        least: 2,
+        more: None,
+        gives: |_| DataType::Utf8View,
+        total: true,
+        compute: entry,
+    },
+    ListFunction {
+        name: MAP,
+        takes: &[Takes::Texts],
+        least: 1,
+        more: None,
+        gives: |_| DataType::Utf8View,
+        total: true,
+        compute: |given| list(given, ['{', '}']),
     },
     ListFunction {
         name: STRUCT,
@@ -89,7 +111,17 @@ fn quoted(given: &Given) -> Result<ArrayRef> {
     Ok(Arc::new(all.finish()))
 }
 
-fn list(given: &Given) -> Result<ArrayRef> {
+/// The key and the value with a sign between them.
+fn entry(given: &Given) -> Result<ArrayRef> {
+    let (keys, values) = (given.arg(0)?.as_string_view(), given.arg(1)?.as_string_view());
+    let mut all = StringViewBuilder::new();
+    for (key, value) in keys.iter().zip(values) {
+        all.append_value(format!("{}={}", key.unwrap_or("NULL"), value.unwrap_or("NULL")));
+    }
+    Ok(Arc::new(all.finish()))
+}
+
+fn list(given: &Given, [open, close]: [char; 2]) -> Result<ArrayRef> {
     let lists = Lists::of(given.arg(0)?)?;
     let texts = lists.values().as_string_view();
     let mut all = StringViewBuilder::new();
@@ -104,7 +136,7 @@ fn list(given: &Given) -> Result<ArrayRef> {
             buffer.push_str(if place == 0 { "" } else { ", " });
             buffer.push_str(if texts.is_valid(item) { texts.value(item) } else { "NULL" });
         }
-        all.append_value(format!("[{buffer}]"));
+        all.append_value(format!("{open}{buffer}{close}"));
     }
     Ok(Arc::new(all.finish()))
 }
