@@ -201,7 +201,7 @@ impl Figures {
         state.bytes_spilled.store(self.bytes_spilled, Ordering::Relaxed);
         state.bytes_lent.store(self.bytes_lent, Ordering::Relaxed);
         state.progress_sent.store(self.progress_sent, Ordering::Relaxed);
-        state.peak_memory.store(self.peak_memory, Ordering::Relaxed);
+        state.other_peak.store(self.peak_memory, Ordering::Relaxed);
         state.peak_resident.store(self.peak_resident, Ordering::Relaxed);
     }
 
@@ -215,7 +215,7 @@ impl Figures {
             bytes_spilled: state.bytes_spilled.load(Ordering::Relaxed),
             bytes_lent: state.bytes_lent.load(Ordering::Relaxed),
             progress_sent: state.progress_sent.load(Ordering::Relaxed),
-            peak_memory: state.peak_memory.load(Ordering::Relaxed).max(memory::peak()),
+            peak_memory: state.peak_memory(),
             peak_resident: state.peak_resident.load(Ordering::Relaxed).max(memory::peak_resident()),
         }
     }

@@ -324,6 +324,7 @@ impl Session {
             begun(&planned, state);
         };
         let (rows, state) = self.runner().write(self, &planned, &mut begin)?;
+        state.end();
         let run = Run {
             plan: Some(planned.plan.clone()),
             state,

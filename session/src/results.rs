@@ -49,6 +49,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Notes that the run ends now, unless it has ended before.
+    fn end(&mut self) {
+        self.took.get_or_insert_with(|| self.begun.elapsed());
+        self.state.end();
+    }
+
     /// The figures of the run so far.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = Statistics::new(self.planning, self.workers);
@@ -87,9 +93,7 @@ impl Results {
 
     /// Notes that the run ends now, and not when the last row is taken.
     pub(crate) fn end_run(&mut self) {
-        if let Some(run) = &mut self.run {
-            run.took = Some(run.begun.elapsed());
-        }
+        self.run.iter_mut().for_each(Run::end);
     }
 
     /// Writes all rows, of which none was taken yet. `shape` gives a batch the columns of `output`.
@@ -166,9 +170,7 @@ impl Results {
         if let Some(run) = &mut self.run {
             match &next {
                 Some(Ok(batch)) => run.rows += batch.num_rows() as u64,
-                Some(Err(_)) | None => {
-                    run.took.get_or_insert_with(|| run.begun.elapsed());
-                }
+                Some(Err(_)) | None => run.end(),
             }
         }
         next

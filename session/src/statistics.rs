@@ -36,11 +36,11 @@ pub struct Statistics {
     pub rows: u64,
     /// The workers of all processes.
     pub workers: usize,
-    /// The most memory that was in use at once, by the counting allocator, in bytes. Of several processes this is the
-    /// greatest figure.
+    /// The most memory that the process had in use at once during the last execution, by the counting allocator, in
+    /// bytes. Of several processes this is the greatest figure.
     pub peak_memory_bytes: u64,
-    /// The most memory that was resident at once, by the system, in bytes. Of several processes this is the greatest
-    /// figure.
+    /// The most memory that was resident at once since the process began, by the system, in bytes. Of several processes
+    /// this is the greatest figure.
     pub peak_resident_bytes: u64,
     /// The figures of each operator.
     pub operators: Vec<Operator>,
@@ -165,8 +165,7 @@ impl Statistics {
         self.bytes_spilled = state.bytes_spilled.load(Ordering::Relaxed);
         self.bytes_lent = state.bytes_lent.load(Ordering::Relaxed);
         self.progress_messages = state.progress_sent.load(Ordering::Relaxed);
-        self.peak_memory_bytes =
-            state.peak_memory.load(Ordering::Relaxed).max(engine::context::memory::peak());
+        self.peak_memory_bytes = state.peak_memory();
         self.peak_resident_bytes =
             state.peak_resident.load(Ordering::Relaxed).max(engine::context::memory::peak_resident());
     }

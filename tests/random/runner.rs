@@ -11,11 +11,13 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
+use std::sync::LazyLock;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType};
 use engine::context::cancel::Cancel;
+use engine::context::memory::Peak;
 use formats::discover::{OpenOptions, SchemaChoice, open};
 use queries::{Catalog, Statement};
 use schema::Table;
@@ -35,6 +37,9 @@ const BALLAST: usize = 512 << 20;
 
 /// What is left of the limit then, above the most that was in use.
 const LEFT: u64 = 32 << 20;
+
+/// The most that was in use since the process began.
+static PEAK: LazyLock<Peak> = LazyLock::new(Peak::begin);
 
 /// What is asked for.
 #[derive(Deserialize)]
@@ -60,6 +65,7 @@ struct Run {
 }
 
 fn main() {
+    LazyLock::force(&PEAK);
     std::panic::set_hook(Box::new(|info| {
         // A library's panic on the bytes of a file, which `formats` catches and turns into an error.
         if !formats::panics::is_caught(info) {
@@ -173,7 +179,7 @@ impl Tight {
         // SAFETY: the layout is not of size 0.
         let ballast = unsafe { alloc(Tight::LAYOUT) };
         assert!(!ballast.is_null(), "there are addresses for what is never touched");
-        engine::context::memory::set_limit(engine::context::memory::peak() + LEFT);
+        engine::context::memory::set_limit(PEAK.bytes() + LEFT);
         Tight(ballast)
     }
 }

@@ -7,10 +7,12 @@
 //! - [`account`]: the bytes that the operators of one query keep.
 //! - `backstop`: ends the process where no operator or decoder looks at the limit in time.
 //! - `machine`: how much memory the machine or the control group has.
+//! - `peak`: the most memory that was in use at once while a query ran.
 
 pub mod account;
 mod backstop;
 mod machine;
+mod peak;
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
@@ -21,11 +23,11 @@ use std::time::Instant;
 pub use account::Account;
 pub use backstop::{end_by, planning};
 pub use machine::default_limit;
+pub use peak::Peak;
 
 use crate::error::{Error, Result};
 
 static USED: AtomicI64 = AtomicI64::new(0);
-static PEAK: AtomicI64 = AtomicI64::new(0);
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 /// The memory of the machine or of the control group, in bytes.
 static THERE: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -66,7 +68,7 @@ fn count(bytes: i64) {
     if settled != 0 {
         let used = USED.fetch_add(settled, Ordering::Relaxed) + settled;
         if settled > 0 {
-            PEAK.fetch_max(used, Ordering::Relaxed);
+            peak::note(used);
             backstop::look_at_sum(used.max(0) as u64);
         }
     }
@@ -126,11 +128,6 @@ pub fn settle_at_end() {
 /// Bytes in use, to within 256 KiB a thread.
 pub fn used() -> u64 {
     USED.load(Ordering::Relaxed).max(0) as u64
-}
-
-/// The most bytes that were in use at once since the process began.
-pub fn peak() -> u64 {
-    PEAK.load(Ordering::Relaxed).max(0) as u64
 }
 
 /// The most bytes that were resident at once since the process began, as the system says. 0 if the system does not say

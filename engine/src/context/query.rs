@@ -8,6 +8,7 @@ use formats::reader::ReadFor;
 pub use formats::reader::Skipped;
 use queries::plan::NodeId;
 
+use crate::context::memory::Peak;
 use crate::error::Error;
 
 /// The state of one query, or of one stage of a plan. The query's threads share it.
@@ -38,9 +39,10 @@ pub struct QueryState {
     pub progress_sent: AtomicU64,
     /// Rows that scans have read so far.
     pub rows_read: AtomicU64,
-    /// The most bytes that the counting allocator saw in use at once in another process of the query: the largest
-    /// figure of all those processes. 0 if the query runs in this process alone.
-    pub peak_memory: AtomicU64,
+    peak: Peak,
+    /// The most bytes that the counting allocator saw in use at once in another process of the query, or in an earlier
+    /// stage: the largest figure of all those. 0 if there are none.
+    pub other_peak: AtomicU64,
     /// The most bytes that were resident at once in another process of the query: the largest figure of all those
     /// processes.
     pub peak_resident: AtomicU64,
@@ -88,7 +90,7 @@ impl QueryState {
     }
 
     /// Adds the figures of an earlier stage of the query: what it has read, skipped, sent and spilled, and those of its
-    /// nodes.
+    /// nodes. The peak of memory is the higher one.
     pub fn go_on_from(&self, earlier: &QueryState) {
         for (sum, more) in [
             (&self.bytes_read, &earlier.bytes_read),
@@ -101,9 +103,21 @@ impl QueryState {
         ] {
             sum.fetch_add(more.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+        self.other_peak.fetch_max(earlier.peak_memory(), Ordering::Relaxed);
         self.add_skipped(earlier.skipped());
         let nodes = self.figures.iter().flatten().zip(earlier.figures.iter().flatten());
         nodes.for_each(|(own, earlier)| own.add(earlier));
+    }
+
+    /// The most bytes that a process of the query had in use at once, as the counting allocator saw it: from the moment
+    /// in which the query began to run to [`QueryState::end`], or until now.
+    pub fn peak_memory(&self) -> u64 {
+        self.peak.bytes().max(self.other_peak.load(Ordering::Relaxed))
+    }
+
+    /// Notes that the query has ended: memory that the process takes later does not count for it.
+    pub fn end(&self) {
+        self.peak.end();
     }
 
     /// Keeps the first error and stops the query.
