@@ -90,3 +90,14 @@ pub use statistics::Statistics;
 pub use tables::Tables;
 pub use threads::Threads;
 pub use watch::Watch;
+
+/// A server gives these to its threads, and several threads may use one at once. A watch belongs to one thread at a time.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    const fn is_sent<T: Send>() {}
+    is_shared::<Session>();
+    is_shared::<Results>();
+    is_shared::<Prepared<'_>>();
+    is_shared::<Cancel>();
+    is_sent::<Watch<'_>>();
+};
