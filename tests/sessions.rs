@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use chance::Chance;
 use engine::context::memory::Counting;
 use engine::context::stack::Deep;
+use formats::store::atomic::temporary_directory;
 use in_session::{check, with_tables};
 use panicking::sabotage;
 use queries::Plan;
@@ -35,6 +36,9 @@ const ENDLESS: &str =
 const LARGE: &str = "SELECT count(*) FROM range(300000) a JOIN range(300000) b ON a.range = b.range";
 const LITTLE: u64 = 4 << 20;
 
+/// A table that is put on disk at a limit of [`LITTLE`], and goes with its session.
+const TABLE: &str = "CREATE OR REPLACE TEMP TABLE numbers AS SELECT range AS n FROM range(300000)";
+
 /// A query with an operator of each of these kinds, whose expressions are made to panic.
 const SABOTAGED: &str = "SELECT k + 0 AS k, n FROM (
         SELECT range % 10 AS k, count(*) AS n FROM range(1000) WHERE (range * 3) % 7 < 9 GROUP BY 1
@@ -58,6 +62,11 @@ fn too_large(session: &Session) {
     let got = session.execute(LARGE).and_then(Iterator::collect::<Result<Vec<RecordBatch>>>);
     let said = got.expect_err("it keeps too much").to_string();
     assert!(said.contains("join") && said.contains("took the query to"), "{said}");
+    session
+        .execute(TABLE)
+        .expect("there is room on disk")
+        .for_each(|batch| drop(batch.expect("it is written")));
+    assert!(!of_this_process().is_empty(), "the table is not on disk");
 }
 
 fn panics(session: &Session, kind: &str) {
@@ -109,6 +118,15 @@ fn entries(directory: &str) -> usize {
     std::fs::read_dir(directory).expect("the system has it").count()
 }
 
+/// The files and directories of this process in the directory for temporary ones. Those that rows are spilled to have no
+/// name, and are among the descriptors.
+fn of_this_process() -> Vec<String> {
+    let own = format!(".partial-{}", std::process::id());
+    let entries = std::fs::read_dir(temporary_directory()).expect("there is such a directory");
+    let names = entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()));
+    names.filter(|name| name.ends_with(&own)).collect()
+}
+
 /// What a query had goes within a moment of its end.
 fn wait_until(what: impl Fn() -> String, holds: impl Fn() -> bool) {
     let start = Instant::now();
@@ -138,6 +156,7 @@ fn eight_sessions_at_once_do_not_harm_one_another() {
     at_once(8, 200, &all, &tables);
     wait_until(|| "threads are left".into(), || entries("/proc/self/task") <= before[0]);
     wait_until(|| "files are left".into(), || entries("/proc/self/fd") <= before[1]);
+    wait_until(|| format!("{:?} are left", of_this_process()), || of_this_process().is_empty());
     let left = || engine::context::memory::used().saturating_sub(used);
     wait_until(|| format!("{} bytes of memory are left", left()), || left() < 1 << 20);
 }
