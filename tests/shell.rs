@@ -235,6 +235,26 @@ fn a_pager_shows_what_does_not_fit() {
 }
 
 #[test]
+fn a_pager_gets_nothing_of_the_progress_bar() {
+    let home = home();
+    let mut command = palais(home.path(), &["shell", "--workers", "1"]);
+    let mut shell = Shell::start(command.env("PAGER", "cat > paged; echo was pag''ed"));
+    // It runs long enough for the bar to appear, and then gives more rows than the terminal has lines.
+    shell.0.send(
+        "SELECT a.range % 300 AS n, count(*) AS c FROM range(50000) a, range(6000) b \
+         WHERE a.range + b.range >= 0 GROUP BY n;\r",
+    );
+    shell.0.until(" left");
+    let shown = shell.0.prompt(PROMPT);
+    let (_, behind) = shown.split_once("was paged").expect("the rows are paged");
+    assert!(!behind.contains(" left"), "{behind}");
+    let text = fs::read_to_string(home.path().join("paged")).unwrap();
+    assert_eq!(text.lines().count(), 305, "{text}");
+    assert!(!text.contains(['\r', '\x1b']) && !text.contains(" left"), "{text}");
+    shell.leave();
+}
+
+#[test]
 fn a_plan_fits_the_terminal() {
     let home = home();
     let sql = "SELECT range % 7 AS k, count(*) AS n FROM range(100000) GROUP BY k ORDER BY n DESC, k LIMIT 3";
