@@ -434,3 +434,23 @@ pub enum OnErrorFlag {
     /// The row is left out.
     Skip,
 }
+
+#[cfg(test)]
+mod tests {
+    use session::Settings;
+
+    use super::*;
+
+    /// Flags that no SET goes with. Three name tables, as paths in FROM and CREATE VIEW do. Whether scripts may be started
+    /// is decided by whoever starts palais.
+    const WITHOUT_SET: [&str; 4] = ["table", "data", "schema", "allow_scripts"];
+
+    #[test]
+    fn what_a_flag_sets_is_a_setting_too() {
+        let command = Execution::augment_args(Input::augment_args(clap::Command::new("palais")));
+        let flags = command.get_arguments().filter_map(|flag| Some(flag.get_long()?.replace('-', "_")));
+        let mut settings = Settings::default();
+        let without = flags.filter(|name| settings.reset(name, &Settings::default()).is_err());
+        assert_eq!(without.collect::<Vec<_>>(), WITHOUT_SET);
+    }
+}
