@@ -203,6 +203,7 @@ impl<'a> QueryCommand<'a> {
         let rows =
             self.print_rows(&results.schema().clone(), &mut results, &mut progress, writer.as_mut())?;
         drop(progress);
+        results.warnings().iter().for_each(say::warn);
         warn(results.skipped());
         match results.statistics() {
             Some(statistics) if matches!(&**statement, Statement::Query(_)) => self.finish(rows, &statistics),
@@ -227,7 +228,7 @@ impl<'a> QueryCommand<'a> {
             progress = Some(bar);
         })?;
         drop(progress);
-        results.warning().into_iter().for_each(say::warn);
+        results.warnings().iter().for_each(say::warn);
         warn(results.skipped());
         match results.statistics() {
             // Nodes that run a COPY don't tell how many rows it wrote.

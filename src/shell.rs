@@ -203,7 +203,7 @@ impl Shell {
             writer.warning().into_iter().for_each(say::warn);
         }
         drop(progress);
-        results.warning().into_iter().for_each(say::warn);
+        results.warnings().iter().for_each(say::warn);
         warn(results.skipped());
         let is_plan = matches!(&**statement, Statement::Explain { .. });
         if let Some(rows) = rows.filter(|_| self.timer && !is_plan) {

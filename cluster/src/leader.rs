@@ -224,7 +224,7 @@ impl Leader {
             Statement::Copy { target, options, .. } => {
                 let to = CopyTarget::of_statement(target, options, asking.overwrite)?;
                 let results = session.copy(&statement, &to, &cancel, given, &mut begun)?;
-                results.warning().into_iter().for_each(|text| self.log_warning(text));
+                results.warnings().iter().for_each(|text| self.tell_warning(text.clone()));
                 results.skipped()
             }
             tree if tree.gives_rows() => {
@@ -234,16 +234,13 @@ impl Leader {
                 writers::write_all(&schema, &mut results, &mut writer, || {
                     given.store(true, Ordering::Relaxed);
                 })?;
+                results.warnings().iter().for_each(|text| self.tell_warning(text.clone()));
                 results.skipped()
             }
             _ => session.run(&statement, &cancel, &mut begun)?.skipped(),
         };
         (self.program.skipped)(skipped);
         Ok(())
-    }
-
-    fn log_warning(&self, text: &str) {
-        (self.program.log)(&format!("warning: {text}"));
     }
 
     /// Sends a warning to the caller, and writes it to the log of the node.

@@ -301,7 +301,7 @@ impl Session {
                     give();
                     shape(batch)
                 })?;
-                Results::counted(results.into_run(), None)
+                Results::counted(results.into_run(), Vec::new())
             }
             None => {
                 let mut writer = to.writer(None)?;
@@ -309,7 +309,7 @@ impl Session {
                 let schema = results.schema().clone();
                 writers::write_all(&schema, &mut results, writer.as_mut(), give)?;
                 results.end_run();
-                Results::counted(results.into_run(), writer.warning())
+                Results::counted(results.into_run(), writer.warning().into_iter().collect())
             }
         }
     }
@@ -335,7 +335,7 @@ impl Session {
             rows,
             _kept: Vec::new(),
         };
-        Results::counted(Some(run), None)
+        Results::counted(Some(run), Vec::new())
     }
 }
 

@@ -55,7 +55,7 @@ impl Session {
         let Definition { name, columns, query, existing } = definition;
         self.runner().check_is_here("CREATE TEMP TABLE")?;
         if !self.tables().may_define(name, Kind::Table, *existing)? {
-            return Results::counted(None, None);
+            return Results::counted(None, Vec::new());
         }
         let mut results = self.rows(query, None, cancel, begun)?;
         let given = results.schema().fields().len();
@@ -74,7 +74,8 @@ impl Session {
             tables.add_kept(name, kept);
         }
         drop(tables);
-        Results::counted(results.into_run(), None)
+        let warnings = results.warnings().to_vec();
+        Results::counted(results.into_run(), warnings)
     }
 
     /// Removes views or temporary tables: all of `names`, or none if one is wrong.

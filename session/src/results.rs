@@ -20,7 +20,7 @@ pub struct Results {
     schema: SchemaRef,
     rows: Rows,
     run: Option<Run>,
-    warning: Option<String>,
+    warnings: Vec<String>,
 }
 
 enum Rows {
@@ -76,19 +76,24 @@ pub(crate) fn counted() -> SchemaRef {
 impl Results {
     pub(crate) fn computed(results: engine::Results, run: Run) -> Results {
         let schema = results.schema().clone();
-        Results { schema, rows: Rows::Computed { results, first: None }, run: Some(run), warning: None }
+        Results {
+            schema,
+            rows: Rows::Computed { results, first: None },
+            run: Some(run),
+            warnings: Vec::new(),
+        }
     }
 
     pub(crate) fn made(batch: RecordBatch, run: Option<Run>) -> Results {
-        Results { schema: batch.schema(), rows: Rows::Made(Some(batch)), run, warning: None }
+        Results { schema: batch.schema(), rows: Rows::Made(Some(batch)), run, warnings: Vec::new() }
     }
 
     /// The result of a statement that wrote rows: one row, which says how many.
-    pub(crate) fn counted(run: Option<Run>, warning: Option<String>) -> Result<Results> {
+    pub(crate) fn counted(run: Option<Run>, warnings: Vec<String>) -> Result<Results> {
         let rows = run.as_ref().map_or(0, |run| run.rows);
         let rows: ArrayRef = Arc::new(Int64Array::from(vec![rows as i64]));
         let batch = RecordBatch::try_new(counted(), vec![rows]).map_err(engine::Error::from)?;
-        Ok(Results { warning, ..Results::made(batch, run) })
+        Ok(Results { warnings, ..Results::made(batch, run) })
     }
 
     /// Notes that the run ends now, and not when the last row is taken.
@@ -146,9 +151,15 @@ impl Results {
         self.state().map(|state| state.skipped()).unwrap_or_default()
     }
 
-    /// A warning about the written file, if it is other than its reader may expect.
-    pub fn warning(&self) -> Option<&str> {
-        self.warning.as_deref()
+    /// Warnings: of files that were unlike those that were looked at first, so that the query was run anew, and of a
+    /// written file that is other than its reader may expect.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
     }
 
     /// The figures of the query so far, if the statement runs one.

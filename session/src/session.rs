@@ -1,5 +1,6 @@
 //! A session: its settings and tables, and the statements that it runs.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
@@ -235,17 +236,18 @@ impl Session {
     }
 
     /// Plans a query and calls `run` with the plan. At first not all of many small files are looked at. If a file turns
-    /// out to be unlike the others, all files are looked at, and the query is planned and run anew. `text` is the text
-    /// of its statement, for other processes. `given` says that rows were given, which can't be taken back.
-    pub(crate) fn plan_and_run<T>(
+    /// out to be unlike the others, all files are looked at, and the query is planned and run anew, which the result warns
+    /// of. `text` is the text of its statement, for other processes. `given` says that rows were given, which can't be
+    /// taken back.
+    pub(crate) fn plan_and_run(
         &self,
         query: &Arc<Query>,
         text: Option<&Arc<str>>,
         planning: &queries::Settings,
         cancel: &Cancel,
         given: &AtomicBool,
-        mut run: impl FnMut(&PlannedQuery) -> Result<T>,
-    ) -> Result<T> {
+        mut run: impl FnMut(&PlannedQuery) -> Result<Results>,
+    ) -> Result<Results> {
         let (query, names) = &self.ready(query, cancel)?;
         let plan = |opened| {
             let planned = PlannedQuery::over(query, opened, planning, cancel)?;
@@ -264,9 +266,9 @@ impl Session {
             done => return done,
         };
         let unlike = match error.of_query() {
-            Some(engine::Error::Format(formats::Error::Unlike { .. })) => true,
+            Some(engine::Error::Format(formats::Error::Unlike { path })) => Some(path.clone()),
             Some(engine::Error::Cancelled) | None => return Err(error),
-            Some(_) => false,
+            Some(_) => None,
         };
         // Types that hold the values of all files may be wider, and with them there may be no error.
         let all = self.open(names, false, cancel)?;
@@ -274,10 +276,12 @@ impl Session {
             let mut pairs = all.catalog.tables().zip(first.catalog.tables());
             pairs.all(|(all, some)| all.schema == some.schema)
         };
-        if !unlike && is_as_before() {
+        if unlike.is_none() && is_as_before() {
             return Err(error);
         }
-        run(&plan(all)?)
+        let mut results = run(&plan(all)?)?;
+        results.warn(anew(unlike.as_deref()));
+        Ok(results)
     }
 
     /// Begins to run a plan.
@@ -412,6 +416,15 @@ fn expanded(tables: &Tables, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep
         return Ok(query.into());
     }
     Ok(within_limits(cancel, move || views.expand(&query).map(Deep::from))??)
+}
+
+/// The warning of a query that was run anew, since this file or another one may differ from those that were looked at.
+fn anew(unlike: Option<&Path>) -> String {
+    let file = unlike.map_or("a file".into(), |path| path.display().to_string());
+    format!(
+        "{file} may have other columns than the files that were looked at first, so that all files were looked at, and \
+         the query was run anew\n  help: --schema gives the columns"
+    )
 }
 
 /// Whether a table has files that are looked at only when they are read.

@@ -60,7 +60,7 @@ fn rows_are_written_in_every_form_and_counted() {
     assert_eq!(few("a.md"), "| n |\n| ---: |\n| 0 |\n| 1 |\n");
     let table = home.path().join("a.txt").display().to_string();
     let shortened = session.execute(&format!("COPY source TO '{table}' (FORMAT table)")).unwrap();
-    assert!(shortened.warning().unwrap().contains("10,000 of 13,334 rows"), "{:?}", shortened.warning());
+    assert!(shortened.warnings()[0].contains("10,000 of 13,334 rows"), "{:?}", shortened.warnings());
 }
 
 /// The form, where no suffix tells it.

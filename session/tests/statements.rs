@@ -195,10 +195,23 @@ fn files_that_turn_out_to_be_unlike_are_looked_at_again() {
     let session = session(2);
     session.register("d", &home.path().join("d").display().to_string());
     let mut results = session.execute("SELECT sum(v) AS s FROM d").unwrap();
+    let [warning] = results.warnings() else { panic!("{:?}", results.warnings()) };
+    assert!(warning.contains("300.csv may have other columns") && warning.contains("run anew"), "{warning}");
     let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>().unwrap();
     assert_eq!(results.schema(), &batches[0].schema());
     let sum = batches[0].column(0).as_primitive::<arrow_array::types::Float64Type>().value(0);
     assert!((sum - 401.5).abs() < 1e-9, "{sum}");
+    // What is made of the rows has the warning, and what reads all alike has none.
+    let copied = home.path().join("copied.csv").display().to_string();
+    for sql in [
+        "CREATE TEMP TABLE t AS SELECT sum(v) AS s FROM d",
+        &format!("COPY (SELECT sum(v) FROM d) TO '{copied}'"),
+    ] {
+        assert_eq!(session.execute(sql).unwrap().warnings().len(), 1, "{sql}");
+    }
+    for sql in ["SELECT count(*) FROM t", "SELECT v FROM d LIMIT 1"] {
+        assert_eq!(session.execute(sql).unwrap().warnings(), [""; 0], "{sql}");
+    }
 }
 
 #[test]
