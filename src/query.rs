@@ -267,7 +267,7 @@ impl<'a> QueryCommand<'a> {
     /// Lets an interrupt cancel a plan that begins to run, and shows its progress.
     fn begun(&self, planned: &PlannedQuery, state: &Arc<QueryState>) -> Progress {
         signals::cancel_on_interrupt(state);
-        Progress::start(&planned.plan, state, self.run.no_progress)
+        Progress::start(planned.total, state, self.run.no_progress)
     }
 
     /// Runs a plan once. `take` takes its rows and gives how many there were.

@@ -182,7 +182,7 @@ impl Shell {
             if !self.is_interactive {
                 signals::cancel_on_interrupt(state);
             }
-            progress = Some(Progress::start(&planned.plan, state, self.no_progress));
+            progress = Some(Progress::start(planned.total, state, self.no_progress));
         })?;
         let mut rows = results.statistics().map(|statistics| statistics.rows);
         let mut took = None;

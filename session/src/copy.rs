@@ -328,6 +328,7 @@ impl Session {
         let run = Run {
             plan: Some(planned.plan.clone()),
             state,
+            total: Some(planned.total),
             planning,
             workers: planned.planning.workers,
             begun: now,

@@ -40,6 +40,7 @@
 //! - `kept`: rows that a statement keeps for later ones.
 //! - [`variables`]: the settings that SET changes.
 //! - [`results`]: the rows of a statement.
+//! - [`progress`]: how far a query has come.
 //! - [`watch`]: a query whose result is kept up to date.
 //! - [`writers`]: write the rows of a result as text or bytes.
 //! - [`statistics`]: the figures of a run.
@@ -57,6 +58,7 @@ mod pivots;
 pub mod planned_query;
 mod planners;
 pub mod prepared;
+pub mod progress;
 mod readers;
 pub mod results;
 pub mod runner;
@@ -83,6 +85,7 @@ pub use error::{Error, Result};
 pub use parsed::{Parsed, parse, parse_all};
 pub use planned_query::PlannedQuery;
 pub use prepared::Prepared;
+pub use progress::Progress;
 pub use queries::ScalarValue;
 pub use queries::parameters::{Parameter, Values};
 pub use results::Results;

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::kept::Kept;
 use crate::limits::within_limits;
 use crate::parsed::{Parsed, no_text};
+use crate::progress::Total;
 use crate::tables::Opened;
 
 /// A query with its plan, and all that other processes need to make the same plan.
@@ -24,6 +25,8 @@ pub struct PlannedQuery {
     pub is_summary: bool,
     /// Its tables.
     pub catalog: Catalog,
+    /// What the plan reads.
+    pub total: Total,
     /// The settings of planning.
     pub planning: queries::Settings,
     /// Whether the query may be planned and run anew while it has given no row, because not all files were looked at.
@@ -44,10 +47,11 @@ impl PlannedQuery {
         cancel: &Cancel,
     ) -> Result<PlannedQuery> {
         let (query, tables, settings) = (query.clone(), catalog.clone(), planning.clone());
-        let plan = within_limits(cancel, move || queries::plan(&query, &tables, &settings))??.into();
-        let planning = planning.clone();
+        let plan = move || queries::plan(&query, &tables, &settings).map(|plan| (Total::of(&plan), plan));
+        let (total, plan) = within_limits(cancel, plan)??;
+        let (plan, planning) = (plan.into(), planning.clone());
         let (is_summary, may_run_anew, kept) = (false, false, Vec::new());
-        Ok(PlannedQuery { plan, text: None, is_summary, catalog, planning, may_run_anew, kept })
+        Ok(PlannedQuery { plan, text: None, is_summary, catalog, total, planning, may_run_anew, kept })
     }
 
     /// The same query with the text of this statement.

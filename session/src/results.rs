@@ -13,6 +13,7 @@ use queries::Plan;
 
 use crate::error::Result;
 use crate::kept::Kept;
+use crate::progress::{Progress, Total};
 use crate::statistics::Statistics;
 
 /// The rows of a statement, as they are computed. Dropping this cancels the query.
@@ -35,6 +36,8 @@ pub(crate) struct Run {
     /// The plan, with the values of its stages if it runs in this process. `None` if another process planned the query.
     pub plan: Option<Deep<Plan>>,
     pub state: Arc<QueryState>,
+    /// What the plan reads. `None` if another process planned the query.
+    pub total: Option<Total>,
     /// How long planning took.
     pub planning: Duration,
     /// The workers of all processes.
@@ -160,6 +163,11 @@ impl Results {
     /// Adds a warning.
     pub(crate) fn warn(&mut self, warning: String) {
         self.warnings.push(warning);
+    }
+
+    /// How far the query has come, if the statement runs one.
+    pub fn progress(&self) -> Option<Progress> {
+        self.run.as_ref().map(|run| Progress::of(run.total, &run.state))
     }
 
     /// The figures of the query so far, if the statement runs one.

@@ -334,7 +334,17 @@ impl Session {
         let workers = planned.planning.workers;
         let plan = Some(results.plan().unwrap_or(&planned.plan).clone());
         let kept = planned.kept.clone();
-        let run = Run { plan, state, planning, workers, begun: now, took: None, rows: 0, _kept: kept };
+        let run = Run {
+            plan,
+            state,
+            total: Some(planned.total),
+            planning,
+            workers,
+            begun: now,
+            took: None,
+            rows: 0,
+            _kept: kept,
+        };
         Ok(Results::computed(results, run))
     }
 
@@ -345,7 +355,17 @@ impl Session {
         let Some(results) = self.runner.take(self, statement, cancel)? else { return Ok(None) };
         let (state, workers) = (results.state().clone(), self.planning().workers);
         let planning = Duration::ZERO;
-        let run = Run { plan: None, state, planning, workers, begun, took: None, rows: 0, _kept: Vec::new() };
+        let run = Run {
+            plan: None,
+            state,
+            total: None,
+            planning,
+            workers,
+            begun,
+            took: None,
+            rows: 0,
+            _kept: Vec::new(),
+        };
         let mut results = Results::computed(results, run);
         if results.schema().fields().is_empty() {
             results.by_ref().try_for_each(|batch| batch.map(|_| ()))?;

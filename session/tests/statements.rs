@@ -14,6 +14,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 use formats::discover::OpenOptions;
 use schema::OnError;
+use session::progress::Total;
 use session::{Cancel, Error, Parameter, Result, ScalarValue, Session, Settings, Values};
 
 fn session(workers: usize) -> Session {
@@ -212,6 +213,25 @@ fn files_that_turn_out_to_be_unlike_are_looked_at_again() {
     for sql in ["SELECT count(*) FROM t", "SELECT v FROM d LIMIT 1"] {
         assert_eq!(session.execute(sql).unwrap().warnings(), [""; 0], "{sql}");
     }
+}
+
+#[test]
+fn results_tell_how_far_the_query_has_come() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session(2);
+    let path = write(home.path(), "t.csv", "a,b\n1,2\n3,4\n5,6\n");
+    let bytes = std::fs::metadata(&path).unwrap().len();
+    session.register("t", &path);
+    let of = |sql: &str| {
+        let mut results = session.execute(sql).unwrap();
+        results.by_ref().for_each(|batch| drop(batch.unwrap()));
+        results.progress()
+    };
+    let read = of("SELECT sum(a) FROM t WHERE b > (SELECT min(b) FROM t)").expect("it ran");
+    assert_eq!((read.rows, read.bytes, read.total), (6, 2 * bytes, Some(Total::Bytes(2 * bytes))));
+    let counted = of("SELECT sum(range) FROM range(5000)").expect("it ran");
+    assert_eq!((counted.rows, counted.done(), counted.total), (5000, 5000, Some(Total::Rows(5000))));
+    assert_eq!(of("SHOW TABLES"), None);
 }
 
 #[test]
