@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator};
 use arrow_cast::display::array_value_to_string;
 use cluster::coordinator::{Host, Options, Traffic};
 use cluster::node::NodeClient;
@@ -159,7 +159,8 @@ fn is_elsewhere(session: &Session) {
     assert!(error.to_string().contains("values of parameters where other processes"), "{error}");
     let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
-    session.register_batches("kept", &batch.schema(), std::slice::from_ref(&batch)).unwrap();
+    let schema = batch.schema();
+    session.register_batches("kept", RecordBatchIterator::new([Ok(batch)], schema)).unwrap();
     assert!(refused(session, "SELECT * FROM kept").contains("'kept', which is in memory"));
     assert!(session.remove("kept"));
     let error = session.watch("SELECT page FROM visits").map(|_| ()).unwrap_err();

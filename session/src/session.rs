@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::RecordBatchReader;
 use engine::QueryState;
 use engine::context::cancel::Cancel;
 use engine::context::stack::Deep;
@@ -77,13 +76,36 @@ impl Session {
         self.tables_mut().add(name, location);
     }
 
-    /// Names record batches in memory as a table. All of them must have the columns of `schema`. A table of this name
-    /// is replaced. Only threads of this process can read it.
+    /// Reads record batches to their end, keeps them in memory, and names them as a table. A table of this name is
+    /// replaced, unless there is an error. Only threads of this process can read it. [`arrow_array::RecordBatchIterator`]
+    /// makes a reader of any iterator.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchIterator};
+    /// use session::{Session, Settings};
+    ///
+    /// # fn main() -> session::Result<()> {
+    /// let session = Session::new(Settings::default());
+    /// let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    /// let batch = RecordBatch::try_from_iter([("n", column)]).expect("there is one column");
+    /// let schema = batch.schema();
+    /// session.register_batches("numbers", RecordBatchIterator::new([Ok(batch)], schema))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// A column has a type that no operator knows, or batches have other columns.
-    pub fn register_batches(&self, name: &str, schema: &SchemaRef, batches: &[RecordBatch]) -> Result<()> {
-        self.tables_mut().add_batches(name, schema, batches)
+    /// Errors of the reader, batches that do not fit the memory limit of the process, batches with other columns than the
+    /// reader's schema, and a column of a type that no operator knows.
+    pub fn register_batches(&self, name: &str, reader: impl RecordBatchReader) -> Result<()> {
+        let (schema, mut batches) = (reader.schema(), Vec::new());
+        for batch in reader {
+            batches.push(batch.map_err(engine::Error::from)?);
+            engine::context::memory::check(0, || format!("the record batches of '{name}'"))?;
+        }
+        self.tables_mut().add_batches(name, &schema, &batches)
     }
 
     /// Removes the table or view of this name; false if there is none. Queries that run go on.

@@ -9,9 +9,10 @@ use std::time::Duration;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, TimestampSecondArray,
+    Array, ArrayRef, DictionaryArray, Int64Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
+    StringArray, TimestampSecondArray,
 };
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use formats::discover::OpenOptions;
 use schema::OnError;
 use session::progress::Total;
@@ -23,6 +24,14 @@ fn session(workers: usize) -> Session {
 
 fn rows(session: &Session, sql: &str) -> Result<Vec<RecordBatch>> {
     session.execute(sql)?.collect()
+}
+
+/// A reader of these batches.
+fn reader(
+    schema: &SchemaRef,
+    batches: impl IntoIterator<Item = Result<RecordBatch, ArrowError>>,
+) -> impl RecordBatchReader {
+    RecordBatchIterator::new(batches, schema.clone())
 }
 
 /// The 64-bit integers of a column.
@@ -443,10 +452,11 @@ fn record_batches_are_a_table() {
     };
     // Some are longer than what operators take at once, and some are empty.
     let batches = [batch(0..5), batch(5..5), batch(5..300_000), batch(300_000..300_001)];
+    let schema = batches[0].schema();
     for workers in [1, 3] {
         let session = session(workers);
         session.register("t", &write(home.path(), "t.csv", "k,v\nname 1,7\n"));
-        session.register_batches("Rows", &batches[0].schema(), &batches).unwrap();
+        session.register_batches("Rows", reader(&schema, batches.clone().map(Ok))).unwrap();
         let sum = "SELECT count(*), sum(n), count(name), max(extract(epoch FROM time))::BIGINT FROM rows";
         let figures = rows(&session, sum).unwrap();
         let figure = |column| integers(&figures, column)[0].unwrap();
@@ -462,14 +472,19 @@ fn record_batches_are_a_table() {
         let plan = texts(&rows(&session, "EXPLAIN SELECT n FROM rows").unwrap(), 0).join("\n");
         assert!(plan.contains("scan Rows [N] 300001 rows in memory"), "{plan}");
 
-        session.register_batches("rows", &batches[0].schema(), &[]).unwrap();
+        // A reader that fails replaces nothing.
+        let broken = [Ok(batches[0].clone()), Err(ArrowError::IpcError("the reader is broken".into()))];
+        let error = session.register_batches("rows", reader(&schema, broken)).unwrap_err().to_string();
+        assert!(error.contains("the reader is broken"), "{error}");
+        assert_eq!(integers(&rows(&session, "SELECT count(*) FROM rows").unwrap(), 0), [Some(300_001)]);
+        session.register_batches("rows", reader(&schema, [])).unwrap();
         assert_eq!(integers(&rows(&session, "SELECT count(*) FROM rows").unwrap(), 0), [Some(0)]);
         assert!(session.remove("ROWS") && !session.remove("rows"));
         assert!(matches!(rows(&session, "SELECT n FROM rows").unwrap_err(), Error::Statement(_)));
     }
     let other =
         RecordBatch::try_from_iter([("other", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]).unwrap();
-    let given = [batches[0].clone(), other];
-    let error = session(1).register_batches("x", &batches[0].schema(), &given).unwrap_err().to_string();
+    let given = [batches[0].clone(), other].map(Ok);
+    let error = session(1).register_batches("x", reader(&schema, given)).unwrap_err().to_string();
     assert!(error.contains("x: record batch 1 of it has other columns"), "{error}");
 }
