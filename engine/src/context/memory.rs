@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-pub use account::Account;
+pub use account::{Account, Entered};
 pub use backstop::{end_by, planning};
 pub use machine::default_limit;
 pub use peak::Peak;

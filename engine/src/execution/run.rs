@@ -16,7 +16,7 @@ use timely::logging::TimelyProgressEventBuilder;
 use timely::worker::Worker;
 
 use crate::context::cancel::Cancel;
-use crate::context::memory::{self, Account};
+use crate::context::memory::{self, Account, Entered};
 use crate::context::pages;
 use crate::context::panics;
 use crate::context::query::QueryState;
@@ -310,7 +310,8 @@ fn start(
         Error::Start(e.to_string())
     })?;
     let thread = Mutex::new(Some(thread));
-    Ok(Results { schema, queues, state, plan: Some(plan), thread, among, done: false })
+    let (plan, account) = (Some(plan), Some(account.clone()));
+    Ok(Results { schema, queues, state, account, plan, thread, among, done: false })
 }
 
 fn run_worker(
@@ -382,6 +383,8 @@ pub struct Results {
     schema: SchemaRef,
     queues: Vec<Arc<Queue>>,
     state: Arc<QueryState>,
+    /// The account of the query, if this process runs it.
+    account: Option<Arc<Account>>,
     plan: Option<Deep<Plan>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Whether the query has workers in other processes. Then the workers don't end when the query is stopped.
@@ -424,7 +427,8 @@ impl Results {
         let thread = std::thread::Builder::new().name("palais-feed".into()).spawn(run);
         let thread = thread.map_err(|e| Error::Start(e.to_string()))?;
         let thread = Mutex::new(Some(thread));
-        Ok(Results { schema, queues: vec![queue], state, plan: None, thread, among: false, done: false })
+        let (queues, account) = (vec![queue], None);
+        Ok(Results { schema, queues, state, account, plan: None, thread, among: false, done: false })
     }
 
     /// The columns of the result.
@@ -440,6 +444,11 @@ impl Results {
     /// The plan with the values of its stages, if this process runs it.
     pub fn plan(&self) -> Option<&Deep<Plan>> {
         self.plan.as_ref()
+    }
+
+    /// Makes the calling thread, which does something with the rows, work for the query, until the result is dropped.
+    pub(crate) fn enter(&self) -> Option<Entered> {
+        self.account.as_ref().map(Account::enter)
     }
 
     /// The queues of the result. The caller empties all of them at the same time.
@@ -469,7 +478,10 @@ impl Results {
                 }
             }
         };
-        let drain = |queue: &Queue| panics::catch(|| drain(queue)).inspect_err(|_| results.state.cancel());
+        let drain = |queue: &Queue| {
+            let _entered = results.enter();
+            panics::catch(|| drain(queue)).inspect_err(|_| results.state.cancel())
+        };
         let outcome = std::thread::scope(|scope| {
             let start =
                 |queue| stack::worker("palais-drain".into()).spawn_scoped(scope, move || drain(queue));

@@ -25,6 +25,7 @@ use super::Ready;
 use super::scan::source::ScanSource;
 use super::scan::stealing::More;
 use crate::context::children::{self, Group};
+use crate::context::memory::Account;
 use crate::context::panics;
 use crate::context::query::QueryState;
 use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, batch_of};
@@ -104,13 +105,17 @@ impl Transform {
         };
         let (sender, receiver) = sync_channel(WAITING);
         let (schema, wake) = (self.plan.schema.clone(), self.wake.sync());
+        let account = Account::entered();
+        let of_feeder = account.clone();
         std::thread::spawn(move || {
+            let _entered = account.as_ref().map(Account::enter);
             read_rows(stdout, &schema, &sender, &wake);
             // Once the sender is dropped, the worker sees the end. A worker that has ended needs no waking.
             drop(sender);
             let _ = wake.activate();
         });
         let feeder = Some(std::thread::spawn(move || {
+            let _entered = of_feeder.as_ref().map(Account::enter);
             panics::catch(|| feed(rows, BufWriter::with_capacity(1 << 16, stdin)))
         }));
         let stderr = Some(std::thread::spawn(move || last_bytes(stderr)));

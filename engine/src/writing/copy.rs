@@ -37,6 +37,8 @@ pub fn copy_parts(
     lay_out: impl Fn(RecordBatch) -> formats::Result<RecordBatch> + Sync,
 ) -> Result<Parts> {
     let outcome = {
+        // The threads that write do so too.
+        let _entered = results.enter();
         let results = &*results;
         let state = results.state().as_ref();
         let read = |queue: &mut Arc<Queue>| match queue.take(PATIENCE) {

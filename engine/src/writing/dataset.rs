@@ -30,6 +30,7 @@ use schema::manifest::{Manifest, PartFile};
 use schema::{FormatOptions, OnError};
 use serde::{Deserialize, Serialize};
 
+use crate::context::memory::Account;
 use crate::context::panics;
 use crate::context::query::QueryState;
 use crate::context::stack;
@@ -281,10 +282,11 @@ impl Output {
             self.run(deal, read, 1, limits, &mut sink, state)?;
             Ok(sink.finish().map_err(|e| e.at(&self.path))?)
         };
-        let one = &one;
+        let (one, account) = (&one, &Account::entered());
         let outcomes: Vec<Result<Parts>> = std::thread::scope(|scope| {
             let start = |lane| {
                 stack::worker("palais-write".into()).spawn_scoped(scope, move || {
+                    let _entered = account.as_ref().map(Account::enter);
                     // The first error stops the other threads.
                     panics::catch(|| one(lane)).inspect_err(|_| state.cancel())
                 })

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use formats::threads;
 
+use crate::context::memory::Account;
 use crate::context::panics;
 use crate::context::query::QueryState;
 use crate::context::stack;
@@ -34,7 +35,8 @@ pub use stages::{Cutter, Dealer, LaneItem, Limits, Reader, Sink, Stages, Step, W
 /// The time after which a thread without work looks at the flags and at lanes that wait.
 const PARK: Duration = Duration::from_millis(10);
 
-/// Runs the stages to their end or to the first error.
+/// Runs the stages to their end or to the first error. If the calling thread works for a query, all threads of the pipeline
+/// do.
 ///
 /// # Errors
 /// The first error of a stage, a panic of a stage, and [`Error::Cancelled`].
@@ -68,7 +70,11 @@ where
         state,
     };
     // The system may give fewer threads. The result is the same.
-    threads::side_by_side("palais-line", stack::WORKER, limits.threads.saturating_sub(1), || line.serve());
+    let account = Account::entered();
+    threads::side_by_side("palais-line", stack::WORKER, limits.threads.saturating_sub(1), || {
+        let _entered = account.as_ref().map(Account::enter);
+        line.serve();
+    });
     match line.lock().failed.take() {
         Some(e) => Err(e),
         None => Ok(()),

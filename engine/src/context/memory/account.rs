@@ -67,9 +67,14 @@ impl Account {
         Entered { before: OWN.replace(Some(self.clone())), _thread: PhantomData }
     }
 
+    /// The account of this thread, if the thread works for a query. A thread that this one starts enters it too.
+    pub fn entered() -> Option<Arc<Account>> {
+        own(Arc::clone)
+    }
+
     /// The account of this thread, or a new one without a limit.
     pub(super) fn of_this_thread() -> Arc<Account> {
-        own(Arc::clone).unwrap_or_else(|| Account::new(u64::MAX))
+        Account::entered().unwrap_or_else(|| Account::new(u64::MAX))
     }
 
     /// The most that its operators may keep, in bytes.

@@ -15,6 +15,7 @@ use schema::FileEntry;
 use serde::{Deserialize, Serialize};
 
 use super::source::ScanSource;
+use crate::context::memory::Account;
 use crate::context::panics;
 use crate::context::stack;
 use crate::error::{Error, Result};
@@ -130,7 +131,9 @@ impl SplitRange {
         }
         let mine = &morsels[self.morsels(file, morsels.len())];
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+        let account = Account::entered();
         let serve = || {
+            let _entered = account.as_ref().map(Account::enter);
             while let Some(morsel) = mine.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if let Err(e) = panics::catch(|| look_at(source, morsel)) {
                     next.store(mine.len(), Ordering::Relaxed);

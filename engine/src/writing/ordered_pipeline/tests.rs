@@ -117,6 +117,19 @@ fn results_are_in_order_and_windows_hold() {
 }
 
 #[test]
+fn all_threads_work_for_the_query_of_the_caller() {
+    let (state, account) = (QueryState::default(), Account::new(1 << 20));
+    let limits = |expected: Option<u64>| {
+        assert_eq!(Account::entered().map(|own| own.limit()), expected);
+        Ok(())
+    };
+    let entered = account.enter();
+    sums(60, Limits::new(4), &state, &Seen::default(), &|_, _| limits(Some(1 << 20))).unwrap();
+    drop(entered);
+    sums(60, Limits::new(4), &state, &Seen::default(), &|_, _| limits(None)).unwrap();
+}
+
+#[test]
 fn no_lanes_still_reach_the_end() {
     let (state, seen) = (QueryState::default(), Seen::default());
     sums(0, Limits::new(3), &state, &seen, &|_, _| Ok(())).unwrap();
