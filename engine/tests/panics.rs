@@ -90,9 +90,10 @@ fn a_watch_that_panics_ends_alone() {
     for workers in [1, 3] {
         for kind in ["filter", "aggregate"] {
             let mut plan = planned(sql, workers);
-            let mut well = Watch::start(&plan, workers).unwrap();
+            let (settings, cancel) = (engine::Settings::new(workers), Cancel::default());
+            let mut well = Watch::start(&plan, &settings, &cancel).unwrap();
             assert!(sabotage(&mut plan.root, kind, 2), "{kind} is in the plan");
-            let mut watch = Watch::start(&plan, workers).unwrap();
+            let mut watch = Watch::start(&plan, &settings, &cancel).unwrap();
             let rows = |changes: Vec<Change>| changes.iter().map(|c| c.rows.num_rows()).sum::<usize>();
             assert_eq!(rows(watch.round(&numbers()).unwrap()), 5, "{kind}");
             let error = watch.round(&numbers()).map(rows).unwrap_err();

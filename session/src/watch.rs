@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::parsed::parse;
 use crate::pivots::is_unlisted;
 use crate::session::Session;
+use crate::settings::Settings;
 
 /// The column of changes that says how often a row came, or with a minus went.
 pub const DIFF: &str = "__diff";
@@ -26,6 +27,7 @@ pub const DIFF: &str = "__diff";
 /// the last one.
 pub struct Watch<'a> {
     session: &'a Session,
+    cancel: Cancel,
     name: String,
     /// The table as it was at first. The first round takes in its files.
     first: Table,
@@ -45,31 +47,40 @@ impl Session {
     /// The statement is wrong or no query, or the query can't be kept up to date. It must read exactly one table, and
     /// that must lie in files.
     pub fn watch(&self, sql: &str) -> Result<Watch<'_>> {
-        let cancel = Cancel::default();
+        self.watch_until(sql, &Cancel::default())
+    }
+
+    /// As [`Session::watch`], until another thread cancels it: while it begins, and in each call of [`Watch::poll`].
+    ///
+    /// # Errors
+    /// As [`Session::watch`], and the cancel.
+    pub fn watch_until(&self, sql: &str, cancel: &Cancel) -> Result<Watch<'_>> {
         let statement = parse(sql)?;
         let refuse = |what: String| Err(Error::Settings(format!("watch takes a query{what}")));
         if self.runner().check_is_here("watch").is_err() {
             return refuse(" that threads of this process run".into());
         }
         let Statement::Query(query) = &*statement else { return refuse(String::new()) };
-        let (expanded, names) = self.expanded_and_named(query, &cancel)?;
-        if is_unlisted(&expanded, &cancel)? {
+        let (expanded, names) = self.expanded_and_named(query, cancel)?;
+        if is_unlisted(&expanded, cancel)? {
             return refuse(" whose PIVOT has its values listed: ON column IN ('a', 'b')".into());
         }
         let [name] = names.as_slice() else {
             return refuse(format!(" over one table, and this one reads {}", names.len()));
         };
-        let planned = self.placed(&statement, self.plan(query, &self.planning(), &cancel))?;
+        let planned = self.placed(&statement, self.plan(query, &self.planning(), cancel))?;
         let first = Table::clone(planned.catalog.table(name)?);
         if !matches!(first.source, Source::Files(_)) {
             return refuse(" over a table of files".into());
         }
         let mut fields: Vec<_> = planned.plan.schema.fields().iter().cloned().collect();
         fields.push(Arc::new(Field::new(DIFF, DataType::Int64, false)));
-        let live = stack::deep(|| incremental::Watch::start(&planned.plan, planned.planning.workers))??;
+        let settings = Settings { workers: planned.planning.workers, ..self.settings() }.engine();
+        let live = stack::deep(|| incremental::Watch::start(&planned.plan, &settings, cancel))??;
         let (schema, name) = (Arc::new(Schema::new(fields)), name.clone());
         Ok(Watch {
             session: self,
+            cancel: cancel.clone(),
             name,
             first,
             schema,
@@ -91,8 +102,8 @@ impl Watch<'_> {
     /// was added. The first call gives the result as it is.
     ///
     /// # Errors
-    /// A file was removed or has changed, a new file has other columns, a file can't be read, or a worker has panicked.
-    /// The watch has ended then, and every further call is an error.
+    /// A file was removed or has changed, a new file has other columns, a file can't be read, a worker has panicked, or the
+    /// watch was cancelled. The watch has ended then, and every further call is an error.
     pub fn poll(&mut self) -> Result<Option<Vec<RecordBatch>>> {
         if self.has_ended {
             return Err(Error::Settings("the watch has ended with an error".into()));
@@ -103,6 +114,7 @@ impl Watch<'_> {
     }
 
     fn take_in(&mut self) -> Result<Option<Vec<RecordBatch>>> {
+        self.cancel.check()?;
         let table = match self.is_begun {
             false => self.first.clone(),
             true => self.table_now()?,
@@ -130,7 +142,7 @@ impl Watch<'_> {
 
     /// The table with the files that are there now.
     fn table_now(&self) -> Result<Table> {
-        let opened = self.session.open(std::slice::from_ref(&self.name), false, &Cancel::default())?;
+        let opened = self.session.open(std::slice::from_ref(&self.name), false, &self.cancel)?;
         let table = Table::clone(opened.catalog.table(&self.name)?);
         if table.schema != self.first.schema {
             let help = format!("give the schema with --schema {}=FILE", self.name);

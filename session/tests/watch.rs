@@ -7,7 +7,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use session::{Error, Session, Settings, Watch};
+use session::{Cancel, Error, Session, Settings, Watch};
 
 fn session() -> Session {
     Session::new(Settings { workers: 2, ..Settings::default() })
@@ -51,6 +51,41 @@ fn each_poll_takes_in_what_was_added() {
     add(home.path(), "1.csv", "k,v\n1,11\n");
     assert!(ends(&mut watch).contains("1.csv: the file has changed"));
     assert!(ends(&mut watch).contains("the watch has ended"));
+}
+
+#[test]
+fn another_thread_cancels_a_watch() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session();
+    session.register("t", &home.path().display().to_string());
+    add(home.path(), "1.csv", "k,v\n1,10\n");
+    let is_cancelled = |error: Error| matches!(error, Error::Query(engine::Error::Cancelled));
+    let sum = "SELECT k, sum(v) AS s FROM t GROUP BY k";
+    let cancel = Cancel::default();
+    let mut watch = session.watch_until(sum, &cancel).unwrap();
+    assert_eq!(watch.poll().unwrap().expect("the first result is a change").len(), 1);
+    add(home.path(), "2.csv", "k,v\n2,20\n");
+    let asking = cancel.clone();
+    std::thread::spawn(move || asking.cancel()).join().unwrap();
+    assert!(is_cancelled(watch.poll().unwrap_err()));
+    assert!(ends(&mut watch).contains("the watch has ended"));
+    assert!(session.watch_until(sum, &cancel).err().is_some_and(is_cancelled));
+    // While it reads: with a round that is over before, the next one is cancelled.
+    let lines: String = (0..500_000).map(|n| format!("{},{n}\n", n % 1000)).collect();
+    add(home.path(), "3.csv", &format!("k,v\n{lines}"));
+    let cancel = Cancel::default();
+    let mut watch = session.watch_until(sum, &cancel).unwrap();
+    let asking = cancel.clone();
+    let asker = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        asking.cancel();
+    });
+    let first = watch.poll();
+    asker.join().unwrap();
+    let error = first.and_then(|_| watch.poll()).unwrap_err();
+    assert!(is_cancelled(error));
+    // Others are not.
+    assert!(session.watch(sum).unwrap().poll().unwrap().is_some());
 }
 
 #[test]

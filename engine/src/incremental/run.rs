@@ -23,12 +23,15 @@ use timely::worker::Worker;
 
 use super::shape::Shape;
 use super::sums::{Sum, Sums};
+use crate::context::cancel::Cancel;
+use crate::context::memory::{self, Account};
 use crate::context::panics;
 use crate::context::query::{QueryState, Skipped};
 use crate::context::stack;
 use crate::dataflow::batch::batch_of;
 use crate::dataflow::operator::panics_for_a_test;
 use crate::error::{Error, Result};
+use crate::execution::run::Settings;
 use crate::execution::workers::{Build, PARK, Workers, channels_here, run_thread, start_workers};
 use crate::operators::scan::source::ScanSource;
 use crate::operators::{evaluate, evaluate_all};
@@ -64,17 +67,20 @@ impl Drop for Watch {
 }
 
 impl Watch {
-    /// Starts workers; nothing is read before [`Watch::round`].
-    pub fn start(plan: &Plan, workers: usize) -> Result<Watch> {
+    /// Starts workers; nothing is read before [`Watch::round`]. `cancel` can stop the watch.
+    pub fn start(plan: &Plan, settings: &Settings, cancel: &Cancel) -> Result<Watch> {
+        let workers = settings.workers;
         let shape = Arc::new(Shape::new(plan)?);
         let (send_change, changes) = channel();
         let (rounds, ends): (Vec<_>, Vec<_>) = (0..workers).map(|_| channel::<Arc<ScanSource>>()).unzip();
         let ends = Mutex::new(ends.into_iter().map(Some).collect::<Vec<_>>());
         let (of_workers, send_change) = (shape.clone(), Mutex::new(send_change));
         let state = Arc::new(QueryState::default());
-        let counts = state.clone();
+        cancel.stops(&state);
+        let (counts, account) = (state.clone(), Account::new(settings.memory_limit));
         let work = move |build: Build| {
             stack::mark_deep();
+            let _entered = account.enter();
             let run = |worker: &mut Worker| {
                 let rounds = ends.lock().expect("nothing panics with this lock")[worker.index()].take();
                 let changes = send_change.lock().expect("nothing panics with this lock").clone();
@@ -92,7 +98,8 @@ impl Watch {
     /// Takes in the rows of `table`, which has the files that are new, and gives the changes of the result.
     ///
     /// # Errors
-    /// Those of reading and of computing. A worker that panics ends the watch: all further rounds are errors.
+    /// Those of reading and of computing, and the cancel. A worker that panics ends the watch, and so does the cancel: all
+    /// further rounds are errors.
     pub fn round(&mut self, table: &Table) -> Result<Vec<Change>> {
         let Op::Scan(scan) = &self.shape.scan.op else { unreachable!("a shape begins with a scan") };
         let scan = queries::plan::Scan { table: Arc::new(table.clone()), ..scan.clone() };
@@ -106,7 +113,7 @@ impl Watch {
             let told = match self.changes.recv_timeout(PARK) {
                 Ok(told) => told?,
                 // The others wait for the next round.
-                Err(RecvTimeoutError::Timeout) if !self.state.is_broken_off() => continue,
+                Err(RecvTimeoutError::Timeout) if !self.state.stopped() => continue,
                 Err(_) => return Err(self.ended()),
             };
             match told {
@@ -133,7 +140,7 @@ impl Watch {
 
 type Changes = Rc<RefCell<Vec<(Vec<u8>, Sums, i64)>>>;
 
-/// Serves rounds until the watch is dropped, or another worker has panicked.
+/// Serves rounds until the watch is dropped or cancelled, or another worker has panicked.
 fn run_worker(
     worker: &mut Worker,
     shape: &Shape,
@@ -175,7 +182,7 @@ fn run_worker(
         input.advance_to(next);
         input.flush();
         while probe.less_than(input.time()) {
-            if state.is_broken_off() {
+            if state.stopped() {
                 return Ok(());
             }
             panics::catch(|| {
@@ -209,6 +216,7 @@ fn read_round(
         if state.stopped() {
             return Err(Error::Cancelled);
         }
+        memory::check(0, || "the watch".into())?;
         let diffs = vec![1; batch.num_rows()];
         let change = steps(&shape.before, Change { rows: batch, diffs })?;
         if change.rows.num_rows() == 0 {
