@@ -1,4 +1,4 @@
-//! What a user sees: messages and exit codes, interrupts, closed pipes, panics, output that is whole or not there.
+//! What a user sees: messages and exit codes, interrupts, closed pipes, output that is whole or not there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -236,44 +236,6 @@ fn output_is_not_overwritten_unasked_and_not_left_half() {
     let done = palais(["query", "SELECT 1 AS a", "--output", &path, "--overwrite"]);
     assert_eq!(done.code(), Some(0), "{}", done.stderr);
     assert_eq!(fs::read_to_string(&path).expect("it is there"), "a\n1\n");
-}
-
-#[test]
-fn a_panic_ends_the_query_with_an_internal_error() {
-    for workers in ["1", "4"] {
-        for operator in ["scan", "aggregate", "receive", "output"] {
-            let done = process::run(
-                Command::new(env!("CARGO_BIN_EXE_palais"))
-                    .args([
-                        "query",
-                        "SELECT range % 7, count(*) FROM range(100000000) GROUP BY 1",
-                        "--workers",
-                        workers,
-                    ])
-                    .env("PALAIS_TEST_PANIC", operator),
-            );
-            if workers == "1" && operator == "receive" {
-                continue;
-            }
-            assert_eq!(done.code(), Some(70), "{operator}: {}", done.ending());
-            assert!(done.stderr.contains("internal error"), "{}", done.stderr);
-        }
-    }
-}
-
-#[test]
-fn a_panic_ends_a_watch_with_an_internal_error() {
-    let home = tempfile::tempdir().expect("a temporary directory can be made");
-    let path = home.path().join("x.csv");
-    fs::write(&path, "k,v\n1,2\n3,4\n5,6\n7,8\n").expect("it can be written");
-    let sql = format!("SELECT k, sum(v) FROM '{}' GROUP BY k", path.display());
-    for workers in ["1", "3"] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
-        command.args(["watch", &sql, "--until-idle", "--workers", workers]);
-        let done = process::run(command.env("PALAIS_TEST_PANIC", "watch"));
-        assert_eq!(done.code(), Some(70), "{workers}: {} {}", done.ending(), done.stderr);
-        assert!(done.stderr.contains("internal error: PALAIS_TEST_PANIC asks for this"), "{}", done.stderr);
-    }
 }
 
 /// Starts a query that would run for very long.

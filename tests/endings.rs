@@ -1,4 +1,4 @@
-//! How runs end before they are done: signals, closed pipes, limits, errors, panics. Each ends, says so by its exit
+//! How runs end before they are done: signals, closed pipes, limits, errors. Each ends, says so by its exit
 //! code, and leaves no files and no processes.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use interrupt::interrupt;
-use process::{palais, run};
+use process::palais;
 
 #[path = "support/interrupt.rs"]
 mod interrupt;
@@ -264,25 +264,6 @@ fn a_closed_pipe_is_a_quiet_end_in_every_format() {
             drop(pipe);
             let (status, said) = run.end();
             assert_eq!((status.code(), said.as_str()), (Some(0), ""), "{format}");
-        }
-    }
-}
-
-#[test]
-fn a_panic_leaves_no_files() {
-    let home = scratch();
-    let target = home.path().join("d").display().to_string();
-    let copy =
-        format!("COPY (SELECT range % 7 AS k, count(*) AS n FROM range(50000000) GROUP BY 1) TO '{target}");
-    for workers in ["1", "4"] {
-        for (operator, end) in [("scan", ".csv'"), ("aggregate", "/' (FORMAT csv)"), ("output", ".parquet'")]
-        {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
-            command.args(["query", &format!("{copy}{end}"), "--workers", workers]);
-            let done = run(command.env("PALAIS_TEST_PANIC", operator));
-            assert_eq!(done.code(), Some(70), "{operator} {}: {}", done.ending(), done.stderr);
-            assert!(done.stderr.contains("internal error"), "{}", done.stderr);
-            assert_eq!(names(home.path()), [""; 0], "{operator}");
         }
     }
 }

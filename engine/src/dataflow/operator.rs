@@ -28,7 +28,7 @@ mod runner;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 
 use queries::plan::NodeId;
@@ -278,7 +278,7 @@ impl<'scope> Stage<'_, 'scope> {
         builder.build(move |mut capabilities| {
             let mut capability = capabilities.pop();
             move |frontiers: &[MutableAntichain<Time>]| {
-                assert!(!panics, "PALAIS_TEST_PANIC asks for this");
+                assert!(!panics, "a test asks for this");
                 for (port, input) in pipelines.iter_mut().enumerate() {
                     take(input, &mut runner.queues[port]);
                 }
@@ -310,10 +310,19 @@ impl<'scope> Stage<'_, 'scope> {
     }
 }
 
-/// Whether a test wants the operator of this name to panic when it is first scheduled (`PALAIS_TEST_PANIC`).
+/// The operator that panics.
+static PANICS: OnceLock<String> = OnceLock::new();
+
+/// Makes the operator of this name panic when it is first scheduled, in all queries of the process. A program of the tests
+/// calls it, and palais never does.
+pub fn panic_in(name: String) {
+    // A second call is of the same test.
+    let _ = PANICS.set(name);
+}
+
+/// Whether a test wants the operator of this name to panic, see [`panic_in`].
 pub(crate) fn panics_for_a_test(name: &str) -> bool {
-    cfg!(feature = "test-switches")
-        && std::env::var_os("PALAIS_TEST_PANIC").is_some_and(|given| given == name)
+    PANICS.get().is_some_and(|given| given == name)
 }
 
 fn take<P: timely::communication::Pull<timely::dataflow::channels::Message<Time, ExchangeBatch>>>(

@@ -158,7 +158,7 @@ fn run_worker(
         let seen = seen.clone();
         rows.count_total()
             .inspect(move |((key, sums), _, diff)| {
-                assert!(!panics, "PALAIS_TEST_PANIC asks for this");
+                assert!(!panics, "a test asks for this");
                 seen.borrow_mut().push((key.clone(), sums.clone(), *diff as i64))
             })
             .probe_with(&probe);
