@@ -245,7 +245,7 @@ impl Leader {
 
     /// Sends a warning to the caller, and writes it to the log of the node.
     fn tell_warning(&self, text: String) {
-        (self.program.log)(&text);
+        (self.program.log)(&format!("warning: {text}"));
         self.caller.warn(text);
     }
 }

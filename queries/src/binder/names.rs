@@ -17,8 +17,16 @@ pub fn of(e: &Ast, env: &Env<'_>) -> String {
     match &e {
         Ast::Identifier(name) => name.value.clone(),
         Ast::CompoundIdentifier(parts) => parts.last().map(|part| part.value.clone()).unwrap_or_default(),
-        // What the parser was given in another form.
-        other => limits::shown(joins::shown(exclude::shown(other.to_string()))),
+        other => {
+            let text = exclude::shown(other.to_string());
+            // What the parser was given in another form: texts of values are as they are.
+            let is_query =
+                |e: &Ast| matches!(e, Ast::Subquery(_) | Ast::Exists { .. } | Ast::InSubquery { .. });
+            match visits::any_expression(other, &mut |e| is_query(e)) {
+                true => limits::shown(joins::shown(text)),
+                false => text,
+            }
+        }
     }
 }
 

@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 use crate::types::lists::OverItems;
 
 /// How often the type of what `list_reduce()` has so far is widened to that of the lambda. A lambda that gives a list of
-/// what it had, `[a]`, would go on.
-const MOST_TURNS: usize = 8;
+/// what it had, `[a]`, would go on; a sum of decimals has a digit more each time, up to 38.
+const MOST_TURNS: usize = 64;
 
 /// Functions of a lambda, and what they make of its values.
 const LAMBDAS: [(&[&str], Makes); 3] = [
@@ -184,7 +184,9 @@ impl<'a> Binder<'a> {
             let over = OverItems { makes, text, list, first, parameters: &parameters, body };
             return self.types.over_items(over, &self.columns);
         }
-        let message = format!("the lambda of {name}() gives lists within lists without an end");
+        let message = format!(
+            "the lambda of {name}() gives a value of a wider type each time\n  help: a CAST in it may help"
+        );
         Err(Error::Invalid(message).at(lambda.body.span()))
     }
 
