@@ -1,12 +1,13 @@
-//! The dialect that the parser reads: sqlparser's generic one, with `||` and `^` where DuckDB and PostgreSQL have them,
-//! GLOB, and IN of a list.
+//! The dialect that the parser reads: sqlparser's generic one, with `||` and `^` where DuckDB and PostgreSQL have them, `->`
+//! and `->>` where DuckDB has them, GLOB, and IN of a list.
 
 use std::any::TypeId;
 
-use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
 use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The name of the operator GLOB in the syntax tree.
 pub const GLOB: &str = "GLOB";
@@ -17,6 +18,9 @@ pub const IN: &str = "IN";
 /// The dialect of palais.
 #[derive(Debug)]
 pub struct Palais;
+
+/// The precedence of `->`: less than that of OR.
+const ARROW: u8 = 1;
 
 /// Answers as the generic dialect does.
 macro_rules! as_generic {
@@ -60,16 +64,40 @@ fn own_follows(parser: &Parser) -> Option<(&'static str, bool)> {
     (!is_read).then_some((IN, negated))
 }
 
+/// Reads a name, which may stand in parentheses, before an arrow: the parser would read a lambda.
+fn before_arrow(parser: &mut Parser) -> Option<Expr> {
+    let name = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if !matches!(word.keyword, Keyword::NULL | Keyword::TRUE | Keyword::FALSE) => {
+            Some(word.to_ident(token.span))
+        }
+        _ => None,
+    };
+    let is = |parser: &Parser, n: usize, token: Token| parser.peek_nth_token_ref(n).token == token;
+    if is(parser, 1, Token::Arrow) {
+        let name = name(parser.peek_token_ref())?;
+        parser.advance_token();
+        return Some(Expr::Identifier(name));
+    }
+    if !(is(parser, 0, Token::LParen) && is(parser, 2, Token::RParen) && is(parser, 3, Token::Arrow)) {
+        return None;
+    }
+    let name: Ident = name(parser.peek_nth_token_ref(1))?;
+    (0..3).for_each(|_| parser.advance_token());
+    Some(Expr::Nested(Box::new(Expr::Identifier(name))))
+}
+
 impl Dialect for Palais {
     /// The parser asks in many places whether it reads the generic dialect.
     fn dialect(&self) -> TypeId {
         GenericDialect.dialect()
     }
 
-    /// `||` binds less tightly than arithmetic, and more tightly than comparisons; `^` more tightly than `*`; GLOB as LIKE.
+    /// `||` and `->>` bind less tightly than arithmetic, and more tightly than comparisons; `^` more tightly than `*`; GLOB as
+    /// LIKE; `->` less tightly than all others.
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         match &parser.peek_token_ref().token {
-            Token::StringConcat => Some(Ok(self.prec_value(Precedence::Pipe))),
+            Token::StringConcat | Token::LongArrow => Some(Ok(self.prec_value(Precedence::Pipe))),
+            Token::Arrow => Some(Ok(ARROW)),
             Token::Caret => Some(Ok(self.power())),
             Token::Word(_) if follows(parser, GLOB).is_some() => Some(Ok(self.prec_value(Precedence::Like))),
             _ => None,
@@ -78,6 +106,9 @@ impl Dialect for Palais {
 
     /// A sign binds more tightly than `^`: `-2 ^ 2` is 4.
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if let Some(name) = before_arrow(parser) {
+            return Some(Ok(name));
+        }
         let op = match parser.peek_token_ref().token {
             Token::Minus => UnaryOperator::Minus,
             Token::Plus => UnaryOperator::Plus,
@@ -192,6 +223,20 @@ mod tests {
         assert_eq!(nested("a ^ -b * c"), "((a ^ -b) * c)");
         assert_eq!(nested("- a::INT * b"), "(-a::INT * b)");
         assert_eq!(nested("a ^ b::INT"), "(a ^ b::INT)");
+    }
+
+    #[test]
+    fn arrows_bind_as_duckdb_has_them() {
+        assert_eq!(nested("a -> b -> c"), "((a -> b) -> c)");
+        assert_eq!(nested("a -> b = c OR d"), "(a -> ((b = c) OR d))");
+        assert_eq!(nested("a = b -> c"), "((a = b) -> c)");
+        assert_eq!(nested("(a) -> b + c"), "((a) -> (b + c))");
+        assert_eq!(nested("a ->> b = c AND d"), "(((a ->> b) = c) AND d)");
+        assert_eq!(nested("a ->> b || c + d"), "((a ->> b) || (c + d))");
+        assert_eq!(nested("a || b ->> c"), "((a || b) ->> c)");
+        assert_eq!(nested("a -> b ->> c"), "(a -> (b ->> c))");
+        assert_eq!(nested("t.a -> b::INT"), "(t.a -> b::INT)");
+        assert_eq!(nested("(x, i) -> x + i"), "(x, i) -> x + i");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use expressions::functions::{
 
 use crate::binder::nested;
 use crate::compile;
-use crate::types::{items, maps, structs};
+use crate::types::{items, json, maps, structs};
 
 /// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, and casts of lists, structs and maps to text.
 const SYNTAX: [&str; 8] = [
@@ -36,7 +36,7 @@ const SYNTAX: [&str; 8] = [
 /// aggregate of items, or are of structs or maps.
 pub fn made() -> impl Iterator<Item = &'static str> {
     let made = standing::names().chain(items::names()).chain(nested::lambda_names());
-    made.chain(structs::names()).chain(maps::names())
+    made.chain(structs::names()).chain(maps::names()).chain(json::names())
 }
 
 /// All functions by name and alias.
@@ -89,7 +89,12 @@ impl Functions {
         scalar.extend(syntax.map(|(name, f)| (name.clone(), f.clone())));
         for described in table::ALL {
             // What it counts is made of its condition where it is bound.
-            let of = if described.name == "count_if" { "count" } else { described.name };
+            let of = match described.name {
+                "count_if" => "count",
+                // The texts of its values are put together.
+                "json_group_array" | "json_group_object" | "json_group_structure" => "string_agg",
+                name => name,
+            };
             for name in described.names() {
                 if let Some(f) = named.get(described.name) {
                     scalar.insert(name.to_string(), f.clone());

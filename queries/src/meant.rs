@@ -10,7 +10,8 @@ use schema::names::nearest;
 use crate::functions::Functions;
 
 /// The names of the table functions.
-const TABLE_FUNCTIONS: [&str; 5] = ["range", "generate_series", "functions", "bdb", "transform"];
+const TABLE_FUNCTIONS: [&str; 7] =
+    ["range", "generate_series", "json_each", "json_tree", "functions", "bdb", "transform"];
 
 /// The most names that are listed where none is near.
 const MOST_LISTED: usize = 20;

@@ -1,11 +1,13 @@
-//! What is fuzzed: the way from the text of a statement to its plan. It panics if the text is handled wrongly: if planning
-//! panics, does not end, keeps more memory or nests more calls than so short a text can be worth, or gives another plan the
-//! second time.
+//! What is fuzzed: the way from the text of a statement to its plan, and the reader of JSON in texts. It panics if the text is
+//! handled wrongly: if planning panics, does not end, keeps more memory or nests more calls than so short a text can be worth,
+//! or gives another plan the second time.
 //!
+//! - [`json`]: what functions of JSON read.
 //! - [`plan`]: text to plan, over some tables.
 //!
 //! Two programs call it, as the targets of `formats/fuzz`, with which this package shares its bound on memory.
 
+pub mod json;
 #[path = "../../../formats/fuzz/targets/memory.rs"]
 pub mod memory;
 pub mod plan;
@@ -28,7 +30,7 @@ const STACK: usize = 256 << 20;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// All targets. Each is a `[[bin]]` of the package `fuzz` too, and has a directory in `seeds/`.
-pub const TARGETS: &[Target] = &[("plan", plan::check)];
+pub const TARGETS: &[Target] = &[("json", json::check), ("plan", plan::check)];
 
 /// Runs a target with its bounds.
 pub fn run(name: &str, bytes: &[u8]) {

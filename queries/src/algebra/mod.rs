@@ -8,6 +8,7 @@
 //! - [`window`]: functions over windows.
 //! - [`copy`]: copies of relations, with columns of their own.
 //! - [`walk`]: the columns of relations, what is read and given, and how trees are looked at and changed.
+//! - [`holds`]: where values have JSON in them.
 //! - [`facts`]: what is known of rows before they are read.
 //! - [`stages`]: what is computed before the rest, and who reads it.
 //! - [`print`]: relations and expressions as text.
@@ -15,6 +16,7 @@
 pub mod copy;
 pub mod expr;
 pub mod facts;
+pub mod holds;
 pub mod print;
 pub mod stages;
 pub mod walk;
@@ -26,6 +28,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::AggregateUDF;
+use expressions::functions::json::Holds;
 use schema::Table;
 
 pub use expr::{Expr, Kind, Subquery, SubqueryKind};
@@ -44,6 +47,8 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub data_type: DataType,
+    /// Where its values have JSON in them, as far as the binder knows.
+    pub holds: Holds,
 }
 
 /// The columns of a statement, by their numbers.
@@ -58,8 +63,13 @@ impl Columns {
     /// A new column.
     pub fn add(&mut self, name: impl Into<String>, data_type: DataType) -> ColumnId {
         let id = ColumnId(self.all.len() as u32);
-        self.all.push(Column { name: name.into(), data_type });
+        self.all.push(Column { name: name.into(), data_type, holds: Holds::Nothing });
         id
+    }
+
+    /// Notes where the values of a column have JSON in them.
+    pub fn mark(&mut self, id: ColumnId, holds: Holds) {
+        self.all[id.0 as usize].holds = holds;
     }
 
     /// The column of this number.

@@ -5,18 +5,20 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::AggregateUDF;
+use expressions::functions::json::made::Makes;
 use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArgumentClause, FunctionArguments, NullTreatment, OrderByExpr, Spanned,
+    FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, OrderByExpr, Spanned,
 };
 
 use super::scope::Env;
 use super::unnest::UNNEST;
-use super::{Binder, nested};
+use super::{Binder, literal, nested};
 use crate::algebra::{Call, Expr, SortKey, WindowFunction};
 use crate::error::{Error, Result};
 use crate::functions::standing;
 use crate::meant;
+use crate::types::json::{self, Named};
 use crate::types::{items, lists, maps, structs};
 
 /// Aggregates that take an order of the values that they are given.
@@ -25,6 +27,11 @@ const ORDERED_SETS: [&str; 4] =
 
 /// Aggregates of several arguments of which DISTINCT concerns the first.
 const DISTINCT_OF_THE_FIRST: [&str; 3] = ["string_agg", "percentile_cont", "quantile_disc"];
+
+/// Aggregates that make JSON of the texts that `string_agg` puts together.
+const GROUP_ARRAY: &str = "json_group_array";
+const GROUP_OBJECT: &str = "json_group_object";
+const GROUP_STRUCTURE: &str = "json_group_structure";
 
 /// A call as it is written.
 pub(super) struct Written<'q> {
@@ -98,8 +105,13 @@ impl<'a> Binder<'a> {
         }
         let scalar = self.functions.scalar(name);
         let stands = standing::of(name, written.args.len());
-        if scalar.is_some() || standing::names().any(|known| known == name) {
+        let of_json = json::named(name);
+        if scalar.is_some() || of_json.is_some() || standing::names().any(|known| known == name) {
             written.check_scalar()?;
+            if let Some(of_json) = of_json {
+                let args = self.args_with_rows(&written, env)?;
+                return self.types.of_json(name, of_json, args, &self.columns);
+            }
             let args = self.args(&written, env)?;
             if name == "contains" && args.first().is_some_and(|of| matches!(of.data_type, DataType::Map(..)))
             {
@@ -186,6 +198,44 @@ impl<'a> Binder<'a> {
         Ok(args)
     }
 
+    /// The arguments, of which the name of a relation stands for its row as a struct.
+    fn args_with_rows(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Vec<Expr>> {
+        let mut args = Vec::with_capacity(written.args.len());
+        for arg in &written.args {
+            let row = match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Identifier(name))) => self.row(name, env)?,
+                _ => None,
+            };
+            args.push(match row {
+                Some(row) => row,
+                None => {
+                    let alone = Written { name: written.name.clone(), args: vec![*arg], ..*written };
+                    self.args(&alone, env)?.pop().unwrap_or_else(|| Expr::boolean(None))
+                }
+            });
+        }
+        Ok(args)
+    }
+
+    /// The row of the relation of a name, if no column has it.
+    fn row(&mut self, name: &Ident, env: &Env<'_>) -> Result<Option<Expr>> {
+        if env.find(name)?.is_some() {
+            return Ok(None);
+        }
+        let Some(relation) = env.levels().find_map(|level| level.scope.relation(&name.value)) else {
+            return Ok(None);
+        };
+        let fields = relation.fields.clone();
+        let mut args = Vec::with_capacity(2 * fields.len());
+        for field in &fields {
+            args.push(literal::text(&field.name));
+            // As it is written: in a query with groups it has to be a key.
+            let parts = [name.clone(), Ident::with_quote('"', &field.name)];
+            args.push(self.expr(&Ast::CompoundIdentifier(parts.into()), env)?);
+        }
+        self.call_named("named_struct", args).map(Some)
+    }
+
     fn aggregate(
         &mut self,
         function: Arc<AggregateUDF>,
@@ -216,9 +266,48 @@ impl<'a> Binder<'a> {
                 home.clause
             )));
         };
+        let holds = self.columns.holds_of_aggregate(&call);
         let columns = &mut self.columns;
         let id = group.borrow_mut().call(call, || columns.add(name, data_type));
-        Ok(self.columns.read(id))
+        self.columns.mark(id, holds);
+        let result = self.columns.read(id);
+        self.grouped_json(name, result)
+    }
+
+    /// The result of an aggregate, or the JSON that is made of the texts that it puts together.
+    pub(super) fn grouped_json(&self, name: &str, result: Expr) -> Result<Expr> {
+        match name {
+            GROUP_ARRAY => self.types.json_enclosed(result, "[", "]"),
+            GROUP_OBJECT => self.types.json_enclosed(result, "{", "}"),
+            GROUP_STRUCTURE => {
+                let all = self.types.json_enclosed(result, "[", "]")?;
+                let structure =
+                    self.types.of_json("json_structure", Named::Structure, vec![all], &self.columns)?;
+                let first = Expr::literal(ScalarValue::Int64(Some(0)));
+                self.types.json_item(structure, first, &self.columns)
+            }
+            _ => Ok(result),
+        }
+    }
+
+    /// The texts that an aggregate puts together of which JSON is made.
+    fn parts_of_json(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Option<Vec<Expr>>> {
+        let name = written.name.as_str();
+        let (makes, arguments) = match name {
+            GROUP_ARRAY | GROUP_STRUCTURE => (Makes::Item, 1),
+            GROUP_OBJECT => (Makes::Field, 2),
+            _ => return Ok(None),
+        };
+        let mut args = self.args_with_rows(written, env)?;
+        if args.len() != arguments {
+            let wanted = if arguments == 1 { "a value" } else { "a key and a value" };
+            return Err(Error::Invalid(format!("{name}() takes {wanted}")));
+        }
+        if let (Makes::Field, Some(key)) = (makes, args.first_mut()) {
+            *key = self.types.cast(key.clone(), &DataType::Utf8View, false)?;
+        }
+        let part = self.types.to_json("to_json", makes, args, &self.columns)?;
+        Ok(Some(vec![part, literal::text(",")]))
     }
 
     /// A call of an aggregate whose arguments `inside` knows, and the type of its result.
@@ -232,8 +321,13 @@ impl<'a> Binder<'a> {
         if written.ignore_nulls.is_some() && !function.supports_null_handling_clause() {
             return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
         }
-        let args = self.args(written, inside)?;
-        let mut args = self.types.completed(name, &function, args)?;
+        let mut args = match self.parts_of_json(written, inside)? {
+            Some(parts) => parts,
+            None => {
+                let args = self.args(written, inside)?;
+                self.types.completed(name, &function, args)?
+            }
+        };
         let takes_order = function.supports_within_group_clause() || ORDERED_SETS.contains(&function.name());
         let mut order_by = self.keys(written.order_by, inside)?;
         let within = self.keys(written.within_group, inside)?;

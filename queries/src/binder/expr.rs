@@ -16,10 +16,12 @@ use super::scope::{Env, Named};
 use super::syntax::intervals;
 use super::{Binder, literal, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
+use crate::compile;
 use crate::dialect::{GLOB, IN};
 use crate::error::{Error, Result};
 use crate::meant;
 use crate::types::structs;
+use expressions::functions::json::Holds;
 use expressions::functions::{quantified, zone};
 
 impl<'a> Binder<'a> {
@@ -33,8 +35,16 @@ impl<'a> Binder<'a> {
 
     /// A condition: a BOOLEAN.
     pub(super) fn condition(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
-        let condition = self.expr(e, env)?;
+        let condition = self.expr(e, env).and_then(|condition| self.truth(condition))?;
         self.types.condition(condition).map_err(|error| error.at(e.span()))
+    }
+
+    /// An expression, or whether it is true if it is JSON.
+    fn truth(&mut self, e: Expr) -> Result<Expr> {
+        match self.columns.is_json(&e) {
+            true => self.types.cast_json(e, (&DataType::Boolean, &Holds::Nothing), false, &self.columns),
+            false => Ok(e),
+        }
     }
 
     fn without_place(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
@@ -75,10 +85,12 @@ impl<'a> Binder<'a> {
             Ast::IsNotDistinctFrom(left, right) => self.two(left, Operator::IsNotDistinctFrom, right, env),
             Ast::InList { expr, list, negated } => {
                 let (e, list) = (self.expr(expr, env)?, self.exprs(list, env)?);
+                let ([e], list) = self.types.compared_json([e], list, &self.columns)?;
                 self.types.in_list(e, list, *negated)
             }
             Ast::Between { expr, negated, low, high } => {
-                let (e, low, high) = (self.expr(expr, env)?, self.expr(low, env)?, self.expr(high, env)?);
+                let all = [self.expr(expr, env)?, self.expr(low, env)?, self.expr(high, env)?];
+                let ([e, low, high], _) = self.types.compared_json(all, vec![], &self.columns)?;
                 self.types.between(e, low, high, *negated)
             }
             Ast::Like { negated, any, expr, pattern, escape_char } => {
@@ -96,13 +108,15 @@ impl<'a> Binder<'a> {
             Ast::Cast { kind, expr, data_type, .. } => {
                 let safe = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
                 let e = self.expr(expr, env)?;
-                self.types.cast(e, &sql_type::written(data_type)?, safe)
+                let to = (&sql_type::written(data_type)?, &sql_type::holds(data_type));
+                self.types.cast_json(e, to, safe, &self.columns)
             }
             Ast::TypedString(typed) => {
                 let Some(text) = typed.value.clone().into_string() else {
                     return Err(Error::Invalid(format!("{} takes a text", typed.data_type)));
                 };
-                self.types.cast(literal::text(&text), &sql_type::written(&typed.data_type)?, false)
+                let to = (&sql_type::written(&typed.data_type)?, &sql_type::holds(&typed.data_type));
+                self.types.cast_json(literal::text(&text), to, false, &self.columns)
             }
             Ast::Interval(_) => self.interval(e, env),
             Ast::Function(function) => self.function(function, env),
@@ -270,6 +284,9 @@ impl<'a> Binder<'a> {
 
     /// A field of a struct, which is called `of`.
     pub(super) fn field(&mut self, value: Expr, of: &str, name: &str, env: &Env<'_>) -> Result<Expr> {
+        if self.columns.is_json(&value) {
+            return Ok(self.types.json_field(value, name));
+        }
         let no_field = |why: &str, help| {
             Err(Error::Name { message: format!("'{of}' has no field '{name}'{why}"), help })
         };
@@ -288,7 +305,8 @@ impl<'a> Binder<'a> {
     }
 
     fn two(&mut self, left: &Ast, op: Operator, right: &Ast, env: &Env<'_>) -> Result<Expr> {
-        let (left, right) = (self.expr(left, env)?, self.expr(right, env)?);
+        let sides = [self.expr(left, env)?, self.expr(right, env)?];
+        let ([left, right], _) = self.types.compared_json(sides, vec![], &self.columns)?;
         self.types.binary(left, op, right)
     }
 
@@ -305,7 +323,8 @@ impl<'a> Binder<'a> {
             }
             terms.push(first);
             terms.reverse();
-            let bound = terms.iter().map(|term| self.expr(term, env)).collect::<Result<Vec<_>>>()?;
+            let bound = terms.iter().map(|term| self.expr(term, env).and_then(|term| self.truth(term)));
+            let bound = bound.collect::<Result<Vec<_>>>()?;
             let is_wrong = |e: &Expr| !matches!(e.data_type, DataType::Boolean | DataType::Null);
             let wrong = bound.iter().position(is_wrong);
             let all = match op {
@@ -325,6 +344,11 @@ impl<'a> Binder<'a> {
         if matches!(op, BinaryOperator::Custom(name) if name == IN) {
             return self.in_value(left, right, env);
         }
+        if *op == BinaryOperator::Arrow
+            && let Some(last) = arrows(left, right)
+        {
+            return self.expr(&last, env);
+        }
         let (left, right) = (self.expr(left, env)?, self.expr(right, env)?);
         if is_like {
             return self.types.like(left, right, negated, case_insensitive);
@@ -333,6 +357,9 @@ impl<'a> Binder<'a> {
             // What the parser takes `^` for.
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => self.call_named("power", vec![left, right]),
             BinaryOperator::Custom(name) if name == GLOB => self.glob(left, right),
+            BinaryOperator::Arrow | BinaryOperator::LongArrow => {
+                self.types.json_arrow(left, right, *op == BinaryOperator::LongArrow, &self.columns)
+            }
             BinaryOperator::PGOverlap => self.types.list_call("list_has_any", vec![left, right]),
             BinaryOperator::AtArrow => self.types.list_call("list_has_all", vec![left, right]),
             BinaryOperator::ArrowAt => self.types.list_call("list_has_all", vec![right, left]),
@@ -340,14 +367,21 @@ impl<'a> Binder<'a> {
                 self.types.lists_concatenated(left, right)
             }
             BinaryOperator::DuckIntegerDivide => self.types.integer_quotient(left, right),
-            _ => self.types.binary(left, operator(op)?, right),
+            _ => {
+                let op = operator(op)?;
+                let ([left, right], _) = match compile::is_comparison(op) {
+                    true => self.types.compared_json([left, right], vec![], &self.columns)?,
+                    false => ([left, right], vec![]),
+                };
+                self.types.binary(left, op, right)
+            }
         }
     }
 
     fn unary(&mut self, op: UnaryOperator, e: &Ast, env: &Env<'_>) -> Result<Expr> {
         match op {
             UnaryOperator::Not => {
-                let e = self.expr(e, env)?;
+                let e = self.expr(e, env).and_then(|e| self.truth(e))?;
                 self.types.not(e)
             }
             UnaryOperator::Plus => {
@@ -411,10 +445,20 @@ impl<'a> Binder<'a> {
         otherwise: Option<&Ast>,
         env: &Env<'_>,
     ) -> Result<Expr> {
-        let operand = operand.map(|e| self.expr(e, env)).transpose()?;
+        let mut operand = operand.map(|e| self.expr(e, env)).transpose()?;
         let mut branches = Vec::with_capacity(conditions.len());
         for CaseWhen { condition, result } in conditions {
-            branches.push((self.expr(condition, env)?, self.expr(result, env)?));
+            let mut when = self.expr(condition, env)?;
+            if operand.is_none() {
+                when = self.truth(when)?;
+            }
+            branches.push((when, self.expr(result, env)?));
+        }
+        if let Some(compared) = operand.take() {
+            let (whens, thens): (Vec<Expr>, Vec<Expr>) = branches.into_iter().unzip();
+            let ([compared], whens) = self.types.compared_json([compared], whens, &self.columns)?;
+            operand = Some(compared);
+            branches = whens.into_iter().zip(thens).collect();
         }
         let otherwise = otherwise.map(|e| self.expr(e, env)).transpose()?;
         self.types.case(operand, branches, otherwise)
@@ -528,6 +572,24 @@ impl<'a> Binder<'a> {
         };
         Ok(subquery_of(kind, rel, columns))
     }
+}
+
+/// `a -> ('b' ->> 'c')` without the parentheses, as the precedence of both has it, is `(a -> 'b') ->> 'c'`, as DuckDB has it:
+/// that, if it is such.
+fn arrows(left: &Ast, right: &Ast) -> Option<Ast> {
+    let Ast::BinaryOp { left: first, op: BinaryOperator::LongArrow, right: last } = right else {
+        return None;
+    };
+    let arrow = |left: Ast, op: BinaryOperator, right: &Ast| Ast::BinaryOp {
+        left: Box::new(left),
+        op,
+        right: Box::new(right.clone()),
+    };
+    let begin = match arrows(left, first) {
+        Some(begin) => begin,
+        None => arrow(left.clone(), BinaryOperator::Arrow, first),
+    };
+    Some(arrow(begin, BinaryOperator::LongArrow, last))
 }
 
 fn is_list(e: &Expr) -> bool {

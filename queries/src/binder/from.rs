@@ -202,8 +202,8 @@ impl<'a> Binder<'a> {
     /// Reads the rows of a stage, under columns of its own.
     pub(super) fn reader(&mut self, stage: usize, fields: &[Field]) -> Bound {
         let own = |field: &Field| {
-            let data_type = self.columns.get(field.id).data_type.clone();
-            Field { id: self.columns.add(&field.name, data_type), name: field.name.clone() }
+            let id = self.columns.again(field.id);
+            Field { id, name: field.name.clone() }
         };
         let fields: Vec<Field> = fields.iter().map(own).collect();
         let columns = fields.iter().map(|field| field.id).collect();
@@ -258,7 +258,7 @@ impl<'a> Binder<'a> {
         let (mut seen, mut again) = (BTreeSet::new(), Vec::new());
         for field in fields.iter_mut().filter(|field| !seen.insert(field.id)) {
             let read = self.columns.read(field.id);
-            field.id = self.columns.add(&field.name, read.data_type.clone());
+            field.id = self.columns.add_of(&field.name, &read);
             again.push((field.id, read));
         }
         mapped(rel, again)
@@ -276,6 +276,9 @@ impl<'a> Binder<'a> {
             && let Some(numbers) = self.numbers_beside(&name, args, beside)?
         {
             return self.unnest_rows(vec![numbers], &name, false, alias);
+        }
+        if matches!(name.as_str(), "json_each" | "json_tree") {
+            return self.json_rows(&name, args, alias, beside);
         }
         let scope = Scope::default();
         let env = Env::of(&scope, "a table function");
@@ -340,6 +343,46 @@ impl<'a> Binder<'a> {
         let env = Env { group: None, windows: None, unnested: None, clause: "FROM", ..*beside };
         let args = exprs.into_iter().map(|e| self.expr(e, &env)).collect::<Result<Vec<_>>>()?;
         self.call_named(name, args).map(Some)
+    }
+
+    /// `json_each()` and `json_tree()`: lists that are taken apart beside each other, a column each. The text may be that of
+    /// a column of the relations before it, or of queries around.
+    fn json_rows(
+        &mut self,
+        name: &str,
+        args: &TableFunctionArgs,
+        alias: Option<&TableAlias>,
+        beside: Option<&Env<'_>>,
+    ) -> Result<(Rel, Scope)> {
+        let none = Scope::default();
+        let alone = Env::of(&none, "FROM");
+        let env =
+            Env { group: None, windows: None, unnested: None, clause: "FROM", ..*beside.unwrap_or(&alone) };
+        let mut values = Vec::with_capacity(args.args.len());
+        for arg in &args.args {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else {
+                return Err(Error::Unsupported(format!("names of arguments in {name}()")));
+            };
+            values.push(self.expr(arg, &env)?);
+        }
+        let mut computed = Vec::new();
+        // What is computed is computed once, and not for each column.
+        for value in &mut values {
+            if value.as_column().is_none() && !value.columns().is_empty() {
+                let id = self.columns.add_of("json", value);
+                let of = std::mem::replace(value, self.columns.read(id));
+                computed.push((id, of));
+            }
+        }
+        let lists = self.types.json_rows(name, values, &self.columns)?;
+        let (mut fields, mut columns) = (Vec::with_capacity(lists.len()), Vec::with_capacity(lists.len()));
+        for (column, list) in lists {
+            let id = self.column_of_items(column, &list);
+            fields.push(Field { id, name: column.to_string() });
+            columns.push((id, list));
+        }
+        let rel = self.apart_lists(mapped(Values::one(), computed), columns, None);
+        self.relation(Bound { rel, fields }, Some(name), alias)
     }
 
     /// `functions()`.
@@ -493,7 +536,7 @@ impl<'a> Binder<'a> {
                 Joining::Right => r.id,
                 Joining::Full => {
                     let value = self.call_named("coalesce", vec![read_l, read_r])?;
-                    let id = self.columns.add(&l.name, value.data_type.clone());
+                    let id = self.columns.add_of(&l.name, &value);
                     computed.push((id, value));
                     id
                 }

@@ -151,8 +151,7 @@ impl<'a> Binder<'a> {
                 places.push(of_set);
             }
             for key in &mut group.keys {
-                let column = self.columns.get(key.from).clone();
-                key.id = self.columns.add(column.name, column.data_type);
+                key.id = self.columns.again(key.from);
             }
             group.sets = Some(places);
             group.set_id = Some(self.columns.add("grouping set", DataType::UInt64));
@@ -185,7 +184,7 @@ impl<'a> Binder<'a> {
         let ast = (in_sets && !is_column || expr.has_subquery()).then_some(resolved);
         let from = match expr.as_column() {
             Some(id) if env.scope.has(id) && (is_column || !in_sets) => id,
-            _ => self.columns.add(written.to_string(), expr.data_type.clone()),
+            _ => self.columns.add_of(written.to_string(), &expr),
         };
         group.keys.push(Key { ast, expr, from, id: from });
         Ok(group.keys.len() - 1)

@@ -41,6 +41,7 @@ mod wildcard;
 pub mod window;
 
 pub use sql_type::named as type_named;
+pub(crate) use sql_type::named_with_json as type_with_json;
 
 use crate::Settings;
 use crate::algebra::{Columns, Rel, Stage, Statement};

@@ -1,13 +1,15 @@
 //! Lists and what is in them: subscripts, IN of a list, lambdas.
 
+use std::borrow::Cow;
 use std::slice;
 
 use arrow_schema::DataType;
+use expressions::functions::json::Holds;
 use expressions::functions::lists::lambda::Makes;
 use expressions::functions::lists::{item_of, list_of};
 use sqlparser::ast::{
-    AccessExpr, Expr as Ast, FunctionArg, FunctionArgExpr, LambdaFunction, OneOrManyWithParens, Spanned,
-    Subscript,
+    AccessExpr, BinaryOperator, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, LambdaFunction,
+    LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens, Spanned, Subscript,
 };
 
 use super::Binder;
@@ -83,6 +85,12 @@ impl<'a> Binder<'a> {
 
     fn subscript(&mut self, value: Expr, index: Expr, of: &str, env: &Env<'_>) -> Result<Expr> {
         let name = index.as_literal().and_then(|name| name.try_as_str().flatten());
+        if self.columns.is_json(&value) {
+            return match name {
+                Some(name) => Ok(self.types.json_field(value, name)),
+                None => self.types.json_item(value, index, &self.columns),
+            };
+        }
         match (&value.data_type, name) {
             (DataType::Struct(_), Some(name)) => {
                 let name = name.to_string();
@@ -132,12 +140,14 @@ impl<'a> Binder<'a> {
             })
             .collect();
         let (list, lambda, first) = match exprs.as_deref() {
-            Some([list, Ast::Lambda(lambda)]) => (*list, lambda, None),
-            Some([list, Ast::Lambda(lambda), first]) if matches!(makes, Makes::One { .. }) => {
-                (*list, lambda, Some(*first))
+            Some([list, lambda]) => (*list, lambda_of(lambda), None),
+            Some([list, lambda, first]) if matches!(makes, Makes::One { .. }) => {
+                (*list, lambda_of(lambda), Some(*first))
             }
             _ => return Err(usage()),
         };
+        let Some(lambda) = lambda else { return Err(usage()) };
+        let lambda = lambda.as_ref();
         let mut list = self.expr(list, env)?;
         if list.data_type.is_null() {
             list = self.types.cast(list, &list_of(&DataType::Null), false)?;
@@ -147,9 +157,10 @@ impl<'a> Binder<'a> {
         }
         let first = first.map(|first| self.expr(first, env)).transpose()?;
         let text = format!("{name}({lambda})");
+        let of_items = self.columns.holds(&list).items().clone();
         let Makes::One { .. } = makes else {
             let (parameters, mut body) =
-                self.lambda_body(lambda, &[item_of(&list.data_type), DataType::Int64], 1, env)?;
+                self.lambda_body(lambda, &[item_of(&list.data_type), DataType::Int64], &[of_items], 1, env)?;
             if makes == Makes::Chosen {
                 body = self.types.condition(body)?;
             }
@@ -162,7 +173,7 @@ impl<'a> Binder<'a> {
         for _ in 0..MOST_TURNS {
             let item = if first.is_some() { item_of(&list.data_type) } else { so_far.clone() };
             let (parameters, body) =
-                self.lambda_body(lambda, &[so_far.clone(), item, DataType::Int64], 2, env)?;
+                self.lambda_body(lambda, &[so_far.clone(), item, DataType::Int64], &[], 2, env)?;
             let common = self.types.in_common_of(&[&so_far, &body.data_type]);
             let Some(common) = common else {
                 return Err(Error::Invalid(format!(
@@ -195,6 +206,7 @@ impl<'a> Binder<'a> {
         &mut self,
         lambda: &LambdaFunction,
         types: &[DataType],
+        holds: &[Holds],
         least: usize,
         env: &Env<'_>,
     ) -> Result<(Vec<ColumnId>, Expr)> {
@@ -213,9 +225,12 @@ impl<'a> Binder<'a> {
         let fields: Vec<Field> = parameters
             .iter()
             .zip(types)
-            .map(|(parameter, data_type)| {
+            .enumerate()
+            .map(|(place, (parameter, data_type))| {
                 let name = parameter.name.value.clone();
-                Field { id: self.columns.add(&name, data_type.clone()), name }
+                let id = self.columns.add(&name, data_type.clone());
+                self.columns.mark(id, holds.get(place).cloned().unwrap_or_default());
+                Field { id, name }
             })
             .collect();
         let ids = fields.iter().map(|field| field.id).collect();
@@ -235,5 +250,38 @@ impl<'a> Binder<'a> {
             return Err(Error::Unsupported(message.into()).at(lambda.body.span()));
         }
         Ok((ids, body))
+    }
+}
+
+/// A lambda, which may be written with an arrow behind its parameter, as the operator `->` is.
+fn lambda_of(e: &Ast) -> Option<Cow<'_, LambdaFunction>> {
+    match e {
+        Ast::Lambda(lambda) => Some(Cow::Borrowed(lambda)),
+        Ast::BinaryOp { op: BinaryOperator::Arrow, .. } => {
+            let (name, body) = behind_arrow(e)?;
+            let parameter = LambdaFunctionParameter { name, data_type: None };
+            let params = OneOrManyWithParens::One(parameter);
+            let (body, syntax) = (Box::new(body), LambdaSyntax::Arrow);
+            Some(Cow::Owned(LambdaFunction { params, body, syntax }))
+        }
+        _ => None,
+    }
+}
+
+/// The name before the first of some arrows, and what stands behind it.
+fn behind_arrow(e: &Ast) -> Option<(Ident, Ast)> {
+    let Ast::BinaryOp { left, op: BinaryOperator::Arrow, right } = e else { return None };
+    match left.as_ref() {
+        Ast::Identifier(name) => Some((name.clone(), right.as_ref().clone())),
+        Ast::Nested(inner) => match inner.as_ref() {
+            Ast::Identifier(name) => Some((name.clone(), right.as_ref().clone())),
+            _ => None,
+        },
+        // The next arrow is an operator of the lambda's expression.
+        inner => {
+            let (name, first) = behind_arrow(inner)?;
+            let (left, op, right) = (Box::new(first), BinaryOperator::Arrow, right.clone());
+            Some((name, Ast::BinaryOp { left, op, right }))
+        }
     }
 }

@@ -58,8 +58,7 @@ impl Binder<'_> {
 
     /// Another column like one.
     fn again(&mut self, id: ColumnId) -> ColumnId {
-        let column = self.columns.get(id).clone();
-        self.columns.add(column.name, column.data_type)
+        self.columns.again(id)
     }
 }
 

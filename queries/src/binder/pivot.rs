@@ -302,7 +302,7 @@ impl Binder<'_> {
         let mut predicates = Vec::new();
         let keeps_nulls = calls::name_of(into) == Some(pivots::INTO_NULLS);
         for (i, (name, e)) in given.into_iter().zip(computed).enumerate() {
-            let id = self.columns.add(&name, e.data_type.clone());
+            let id = self.columns.add_of(&name, &e);
             exprs.push((id, e));
             if i > 0 && !keeps_nulls {
                 predicates.push(self.types.is_null(self.columns.read(id), true));

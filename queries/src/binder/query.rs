@@ -21,6 +21,7 @@ use crate::rules::hash;
 use crate::views;
 use arrow_schema::DataType;
 use datafusion_expr::Operator;
+use expressions::functions::json::Holds;
 
 /// The inputs of a set operation, and which of their columns are those of the result.
 pub(super) type Inputs = Vec<(Rel, Vec<ColumnId>)>;
@@ -252,7 +253,9 @@ impl<'a> Binder<'a> {
             })?;
             let data_type = column.first().map_or(DataType::Null, |e| e.data_type.clone());
             let name = format!("column{}", i + 1);
-            fields.push(Field { id: self.columns.add(&name, data_type), name });
+            let id = self.columns.add(&name, data_type);
+            self.columns.mark(id, self.columns.one_of(column.iter()));
+            fields.push(Field { id, name });
             column.into_iter().zip(&mut rows).for_each(|(e, row)| row.push(e));
         }
         let columns = fields.iter().map(|field| field.id).collect();
@@ -365,6 +368,11 @@ impl<'a> Binder<'a> {
             })
             .collect();
         let mut inputs = Vec::with_capacity(sides.len());
+        for (place, field) in fields.iter().enumerate() {
+            let of_sides = sides.iter().map(|side| self.columns.get(side.fields[place].id).holds.clone());
+            let holds = of_sides.fold(Holds::Nothing, Holds::or);
+            self.columns.mark(field.id, holds);
+        }
         for side in sides {
             let (mut casts, mut ids) = (Vec::new(), Vec::with_capacity(width));
             for (field, t) in side.fields.iter().zip(&types) {

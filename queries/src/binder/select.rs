@@ -325,7 +325,7 @@ impl<'a> Binder<'a> {
             let id = match expr.as_column() {
                 Some(id) if given.as_ref().is_none_or(|given| given.contains(&id)) => id,
                 _ => {
-                    let id = self.columns.add(&name, expr.data_type.clone());
+                    let id = self.columns.add_of(&name, &expr);
                     computed.push((id, expr));
                     id
                 }
@@ -386,7 +386,7 @@ impl<'a> Binder<'a> {
         let mut column = |binder: &mut Self, e: Expr| match e.as_column() {
             Some(id) => id,
             None => {
-                let id = binder.columns.add("key", e.data_type.clone());
+                let id = binder.columns.add_of("key", &e);
                 computed.push((id, e));
                 id
             }
@@ -428,8 +428,8 @@ impl<'a> Binder<'a> {
                 order_by: once.clone(),
                 ignore_nulls: None,
             };
-            let (call, data_type) = self.types.aggregate(call)?;
-            let first = self.columns.add(self.columns.get(id).name.clone(), data_type);
+            let (call, _) = self.types.aggregate(call)?;
+            let first = self.columns.again(id);
             calls.push((first, call));
             firsts.push((id, first));
         }

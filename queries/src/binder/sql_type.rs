@@ -1,6 +1,7 @@
 //! The names of types.
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
+use expressions::functions::json::Holds;
 use expressions::functions::lists::list_of;
 use expressions::functions::lists::maps::map_of;
 use schema::instants::UTC;
@@ -41,7 +42,9 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
         | Sql::CharacterVarying(_)
         | Sql::Nvarchar(_)
         | Sql::Text
-        | Sql::String(_) => DataType::Utf8View,
+        | Sql::String(_)
+        // JSON is text: see `holds`.
+        | Sql::JSON => DataType::Utf8View,
         Sql::Bytea | Sql::Blob(_) | Sql::Binary(_) | Sql::Varbinary(_) => DataType::Binary,
         Sql::Datetime(None) => DataType::Timestamp(TimeUnit::Nanosecond, None),
         Sql::Date => DataType::Date32,
@@ -103,10 +106,43 @@ fn of_name(name: &str) -> Option<DataType> {
 /// # Errors
 /// It is not supported, or the text is something else.
 pub fn named(text: &str) -> Result<DataType> {
+    named_with_json(text).map(|(data_type, _)| data_type)
+}
+
+/// The type that a text names, and where its values have JSON in them.
+///
+/// # Errors
+/// As of [`named`].
+pub fn named_with_json(text: &str) -> Result<(DataType, Holds)> {
     let wrong = || Error::Invalid(format!("'{text}' is not a type"));
     let mut parser = Parser::new(&Palais).try_with_sql(text).map_err(|_| wrong())?;
     let sql = parser.parse_data_type().map_err(|_| wrong())?;
-    if parser.peek_token_ref().token == Token::EOF { arrow_type(&sql) } else { Err(wrong()) }
+    match parser.peek_token_ref().token == Token::EOF {
+        true => Ok((arrow_type(&sql)?, holds(&sql))),
+        false => Err(wrong()),
+    }
+}
+
+/// Where values of a type have JSON in them.
+pub fn holds(sql: &Sql) -> Holds {
+    match sql {
+        Sql::JSON => Holds::Json,
+        Sql::Array(ArrayElemTypeDef::SquareBracket(item, None) | ArrayElemTypeDef::AngleBracket(item)) => {
+            holds(item).in_lists()
+        }
+        Sql::Struct(fields, _) => Holds::in_structs(
+            fields
+                .iter()
+                .enumerate()
+                .map(|(i, field)| {
+                    let name =
+                        field.field_name.as_ref().map_or_else(|| format!("c{i}"), |name| name.value.clone());
+                    (name, holds(&field.field_type))
+                })
+                .collect(),
+        ),
+        _ => Holds::Nothing,
+    }
 }
 
 /// The type of a name in an expression, for whose place there is but the expression.

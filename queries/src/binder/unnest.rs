@@ -99,7 +99,7 @@ impl<'a> Binder<'a> {
         let mut fields = Vec::with_capacity(lists.len() + 1);
         let mut items = Vec::with_capacity(lists.len());
         for list in lists {
-            let id = self.columns.add(&called, item_of(&list.data_type));
+            let id = self.column_of_items(&called, &list);
             fields.push(Field { id, name: called.clone() });
             items.push((id, list));
         }
@@ -107,6 +107,14 @@ impl<'a> Binder<'a> {
         fields.extend(place.map(|id| Field { id, name: "ordinality".into() }));
         let rel = self.apart_lists(Values::one(), items, place);
         self.relation(Bound { rel, fields }, Some(name), alias)
+    }
+
+    /// A column for the items of a list.
+    pub(super) fn column_of_items(&mut self, name: &str, list: &Expr) -> ColumnId {
+        let holds = self.columns.holds(list).items().clone();
+        let id = self.columns.add(name, item_of(&list.data_type));
+        self.columns.mark(id, holds);
+        id
     }
 
     /// What UNNEST takes apart.
@@ -122,10 +130,15 @@ impl<'a> Binder<'a> {
     }
 
     /// Rows once for each item of lists. What has a subquery is computed below.
-    fn apart_lists(&mut self, rel: Rel, mut lists: Vec<(ColumnId, Expr)>, place: Option<ColumnId>) -> Rel {
+    pub(super) fn apart_lists(
+        &mut self,
+        rel: Rel,
+        mut lists: Vec<(ColumnId, Expr)>,
+        place: Option<ColumnId>,
+    ) -> Rel {
         let mut computed = Vec::new();
         for (_, list) in lists.iter_mut().filter(|(_, list)| list.has_subquery()) {
-            let id = self.columns.add("list", list.data_type.clone());
+            let id = self.columns.add_of("list", list);
             let value = std::mem::replace(list, self.columns.read(id));
             computed.push((id, value));
         }
@@ -146,7 +159,9 @@ impl<'a> Binder<'a> {
         let mut unnested = unnested.borrow_mut();
         let others = unnested.lists.len();
         let has_deeper = !unnested.inner.is_empty();
+        let mut holds = columns.holds(&list).items().clone();
         let mut id = unnested.add(list, || columns.add("unnest", item.clone()));
+        columns.mark(id, holds.clone());
         let mut level = 1;
         while let DataType::List(inner) = &item
             && level < depth.levels
@@ -158,6 +173,8 @@ impl<'a> Binder<'a> {
             }
             let inner = inner.data_type().clone();
             let next = columns.add("unnest", inner.clone());
+            holds = holds.items().clone();
+            columns.mark(next, holds.clone());
             unnested.inner.push((next, id));
             (id, item, level) = (next, inner, level + 1);
         }

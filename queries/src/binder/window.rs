@@ -130,10 +130,13 @@ impl<'a> Binder<'a> {
             whole_group(&mut call.frame);
         }
         let data_type = self.type_of(&call)?;
+        let holds = self.columns.holds_of_results(call.function.name(), &call.args);
         let id = self.columns.add(name, data_type);
-        let written = Ast::Function(function.clone());
-        let id = windows.borrow_mut().add(Over { id, partition, order, call, written });
-        Ok(self.columns.read(id))
+        self.columns.mark(id, holds);
+        let of = Ast::Function(function.clone());
+        let id = windows.borrow_mut().add(Over { id, partition, order, call, written: of });
+        let result = self.columns.read(id);
+        self.grouped_json(name, result)
     }
 
     /// A call of a function that is no aggregate.
@@ -391,7 +394,7 @@ impl<'a> Binder<'a> {
                 let id = known.map(|(id, _)| *id).unwrap_or_else(|| {
                     let name = self.columns.show_names(e);
                     let name = if name.len() <= SHORT { name } else { "value".into() };
-                    let id = self.columns.add(name, e.data_type.clone());
+                    let id = self.columns.add_of(name, e);
                     computed.push((id, e.clone()));
                     id
                 });

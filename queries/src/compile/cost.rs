@@ -2,6 +2,7 @@
 
 use arrow_schema::DataType;
 use datafusion_expr::Operator;
+use expressions::functions::json::OfJson;
 
 use super::casts::is_text;
 use super::operators::is_comparison;
@@ -19,6 +20,8 @@ const LOOK_UP: f64 = 15.0;
 const CALL: f64 = 20.0;
 /// A text is looked for that is a beginning, an end, or a part of another one.
 const PART_OF_TEXT: f64 = 15.0;
+/// A text of JSON is read.
+const JSON: f64 = 300.0;
 /// A regular expression, and a pattern that becomes one.
 const REGULAR: f64 = 100.0;
 
@@ -46,6 +49,7 @@ pub(super) fn itself(e: &Expr) -> f64 {
         Kind::Cast { expr, .. } if is_text(&expr.data_type) || is_text(&e.data_type) => CALL,
         Kind::Cast { .. } => 2.0 * LONG_NUMBER,
         Kind::Case { branches, .. } => 5.0 * branches.len() as f64,
+        Kind::Call { function, .. } if OfJson::of(function).is_some() => JSON,
         Kind::Call { .. } => CALL,
     }
 }

@@ -3,6 +3,7 @@
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
+use expressions::functions::json::OfJson;
 use expressions::functions::lists::{self, aggregated, lambda};
 use expressions::functions::{own, structs};
 
@@ -67,6 +68,9 @@ pub(super) fn fails_itself(e: &Expr) -> bool {
         Kind::Cast { expr, safe } => !safe && !cast_is_total(&expr.data_type, &e.data_type),
         Kind::Call { function, args } => {
             let name = function.name();
+            if OfJson::of(function).is_some_and(OfJson::is_total) {
+                return false;
+            }
             let is_total_list = lists::find(name).is_some_and(|function| function.total);
             let is_total_own = own::find(name).is_some_and(|own| own.total);
             let is_total_made =

@@ -77,6 +77,9 @@ pub const AGGREGATES: &str = "Aggregates";
 /// The heading of functions of lists.
 pub const LISTS: &str = "Lists";
 
+/// The heading of functions of JSON.
+pub const JSON: &str = "JSON";
+
 /// The heading of table functions.
 pub const TABLES: &str = "Tables";
 
@@ -410,6 +413,29 @@ pub const ALL: &[Described] = &[
     of("Maps", "map_contains_entry", &[], "map, key, value", "BOOLEAN", "Whether the key has the value.", "map_contains_entry(MAP {'a': 1}, 'a', 2)"),
     of("Maps", "map_concat", &[], "map, …", "MAP", "The entries of several maps; of a key in more than one, the last value.", "map_concat(MAP {'a': 1}, MAP {'a': 2, 'b': 3})"),
     of("Maps", "cardinality", &[], "map", "BIGINT", "The number of entries; of a list the number of items.", "cardinality(MAP {'a': 1, 'b': 2})"),
+    of(JSON, "json", &[], "json JSON", "JSON", "JSON in its normal form, without white space.", r#"json('{"a" : 1.50}')"#),
+    of(JSON, "json_valid", &[], "json JSON", "BOOLEAN", "Whether a text is JSON.", "json_valid('[1, 2')"),
+    of(JSON, "json_extract", &["json_extract_path"], "json JSON, path VARCHAR", "JSON", "The value that a path leads to, as JSON; json -> path is the same. A path is $.a.b[0], /a/b/0, a key, or the place of an item; one with * gives a list, and so do several in a list.", r#"json_extract('{"a": [1, {"b": 2}]}', '$.a[1].b')"#),
+    of(JSON, "json_extract_string", &["json_extract_path_text"], "json JSON, path VARCHAR", "VARCHAR", "The value that a path leads to, as text, NULL for null; json ->> path is the same.", r#"json_extract_string('{"a": "x"}', 'a')"#),
+    of(JSON, "json_value", &[], "json JSON, path VARCHAR", "VARCHAR", "The value that a path leads to, as JSON, if it is neither an array nor an object.", r#"json_value('{"a": "x"}', '$.a')"#),
+    of(JSON, "json_exists", &[], "json JSON, path VARCHAR", "BOOLEAN", "Whether a path leads to a value.", r#"json_exists('{"a": null}', '$.a')"#),
+    of(JSON, "json_type", &[], "json JSON, path VARCHAR", "VARCHAR", "The name of the type of a value: OBJECT, ARRAY, VARCHAR, UBIGINT, BIGINT, DOUBLE, BOOLEAN or NULL.", r#"json_type('{"a": [1]}', '$.a')"#),
+    of(JSON, "json_keys", &[], "json JSON, path VARCHAR", "VARCHAR[]", "The keys of an object.", r#"array_to_string(json_keys('{"a": 1, "b": 2}'), ' ')"#),
+    of(JSON, "json_array_length", &[], "json JSON, path VARCHAR", "UBIGINT", "The number of items of an array.", "json_array_length('[1, 2, 3]')"),
+    of(JSON, "json_contains", &[], "json JSON, part JSON", "BOOLEAN", "Whether the part is somewhere in the JSON; an object is in one that has all of its fields.", r#"json_contains('{"a": [1, 2]}', '[2]')"#),
+    of(JSON, "to_json", &["json_quote"], "value", "JSON", "The JSON of a value. JSON stays what it is, other texts become strings.", "to_json([1, NULL, 3])"),
+    of(JSON, "array_to_json", &[], "list value[]", "JSON", "The JSON of a list.", "array_to_json([1, 2])"),
+    of(JSON, "row_to_json", &[], "row STRUCT", "JSON", "The JSON of a struct. The name of a table stands for its row.", "row_to_json({'a': 1, 'b': 'x'})"),
+    of(JSON, "json_array", &[], "value, …", "JSON", "A JSON array of the values.", "json_array(1, 'x', NULL)"),
+    of(JSON, "json_object", &[], "key VARCHAR, value, …", "JSON", "A JSON object of keys and values in turn.", "json_object('a', 1, 'b', json_array(2))"),
+    of(JSON, "json_transform", &["from_json"], "json JSON, structure JSON", "value", "JSON as values of the types that a constant structure names; NULL where it is none of them.", r#"json_transform('{"a": 1, "b": ["x"]}', '{"a": "INTEGER", "b": ["VARCHAR"]}').b[1]"#),
+    of(JSON, "json_transform_strict", &["from_json_strict"], "json JSON, structure JSON", "value", "The same; what is none of the types, or is missing, is an error.", r#"json_transform_strict('[1, 2]', '["INTEGER"]')[2]"#),
+    of(JSON, "json_merge_patch", &[], "json JSON, patch JSON, …", "JSON", "JSON whose fields are changed by those of others; null takes one away.", r#"json_merge_patch('{"a": 1, "b": 2}', '{"b": null, "c": 3}')"#),
+    of(JSON, "json_structure", &[], "json JSON", "JSON", "The types of the values, as json_transform() takes them.", r#"json_structure('{"a": [1, 2.5]}')"#),
+    of(JSON, "json_pretty", &[], "json JSON", "VARCHAR", "JSON with a line for each member.", r#"json_pretty('[1, {"a": 2}]')"#),
+    of(AGGREGATES, "json_group_array", &[], "value", "JSON", "A JSON array of the values.", "json_group_array(x ORDER BY x)"),
+    of(AGGREGATES, "json_group_object", &[], "key VARCHAR, value", "JSON", "A JSON object of keys and values.", "json_group_object(y, name ORDER BY x)"),
+    of(AGGREGATES, "json_group_structure", &[], "json JSON", "JSON", "The types of the values in all of the JSON together.", "json_group_structure(json_object('a', x))"),
     of(AGGREGATES, "count", &["count_star"], "value", "BIGINT", "How many values are not NULL; count(*) counts rows.", "count(x)"),
     of(AGGREGATES, "count_if", &["countif"], "condition BOOLEAN", "BIGINT", "In how many rows a condition is true.", "count_if(x > 2)"),
     of(AGGREGATES, "sum", &["sum_no_overflow"], "x number", "number", "The sum.", "sum(x)"),
@@ -472,6 +498,8 @@ pub const ALL: &[Described] = &[
     of(AGGREGATES, "grouping", &[], "key, …", "BIGINT", "Which keys of GROUP BY a row is not grouped by, as bits.", "grouping(x)"),
     of(TABLES, "range", &[], "start BIGINT, end BIGINT, step BIGINT", "rows", "Integers, the end left out.", ""),
     of(TABLES, "generate_series", &[], "start BIGINT, end BIGINT, step BIGINT", "rows", "Integers, the end included.", ""),
+    of(TABLES, "json_each", &[], "json JSON, path VARCHAR", "rows", "The members of JSON, or of what a path leads to in it: key, value, type, atom, id, parent, fullkey, path.", ""),
+    of(TABLES, "json_tree", &[], "json JSON, path VARCHAR", "rows", "The same of all values below it.", ""),
     of(TABLES, "functions", &[], "", "rows", "The functions, a row each.", ""),
     of(TABLES, "bdb", &[], "table VARCHAR, set VARCHAR, seed BIGINT", "rows", "A table of the Big Data Benchmark.", ""),
     of(TABLES, "transform", &[], "table VARCHAR, command VARCHAR, columns VARCHAR", "rows", "What a command prints of a table.", ""),

@@ -89,6 +89,17 @@ const FUNCTIONS: &[(&[&str], &[&str])] = &[
     (&["avg_if", "avgif"], &["avg(x) FILTER (WHERE condition)"]),
     (&["every", "logical_and", "booland_agg"], &["bool_and(condition)"]),
     (&["some", "logical_or", "boolor_agg"], &["bool_or(condition)"]),
+    // JSON.
+    (&["get_json_object", "json_extract_scalar", "json_query"], &["json_extract_string('{}', '$.a')"]),
+    (&["parse_json", "to_variant"], &["CAST('{}' AS JSON)"]),
+    (&["try_parse_json"], &["TRY_CAST('{}' AS JSON)"]),
+    (&["is_valid_json", "json_isvalid"], &["json_valid(text)"]),
+    (&["json_object_keys", "jsonb_object_keys"], &["unnest(json_keys('{}'))"]),
+    (&["json_agg", "jsonb_agg", "json_arrayagg"], &["json_group_array(x)"]),
+    (&["json_object_agg", "jsonb_object_agg", "json_objectagg"], &["json_group_object(text, x)"]),
+    (&["json_build_object", "jsonb_build_object"], &["json_object('a', x)"]),
+    (&["json_build_array", "jsonb_build_array"], &["json_array(x, y)"]),
+    (&["json_typeof", "jsonb_typeof"], &["json_type('{}')"]),
 ];
 
 /// Names of functions that nothing here does, and what is to be said of them.
@@ -98,9 +109,10 @@ const NOTHING: &[(&[&str], &str)] = &[
         "UNNEST gives a row for each item: SELECT unnest(list), or FROM t, UNNEST(t.list) AS u(x)",
     ),
     (
-        &["json_extract", "json_extract_string", "json_value", "json_query", "get_json_object", "parse_json"],
-        "a file of JSON is read as columns, and the field of one is written column.field; JSON within text is not read",
+        &["json_array_elements", "jsonb_array_elements", "jsonb_each"],
+        "json_each() gives a row for each member: FROM json_each(text), or FROM t, json_each(t.text)",
     ),
+    (&["json_each", "json_tree"], "it gives rows: FROM json_each(text), or FROM t, json_each(t.text)"),
 ];
 
 /// Formats that table functions of other systems read: `csv_scan()`.
@@ -128,8 +140,6 @@ const SYNONYMS: &[(&[&str], &str)] = &[
             "TINYTEXT",
             "MEDIUMTEXT",
             "LONGTEXT",
-            "JSON",
-            "JSONB",
             "UUID",
             "UNIQUEIDENTIFIER",
             "ENUM",
@@ -138,13 +148,14 @@ const SYNONYMS: &[(&[&str], &str)] = &[
     ),
     (&["BYTES", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "BINARY LARGE OBJECT"], "BLOB"),
     (&["DATE32", "DATE64"], "DATE"),
+    (&["JSONB", "VARIANT"], "JSON"),
     (&["TIMETZ", "TIME WITH TIME ZONE"], "TIME"),
     (&["DATETIME2", "DATETIME64", "SMALLDATETIME", "TIMESTAMP_NTZ"], "TIMESTAMP"),
     (&["TIMESTAMP_TZ", "TIMESTAMP_LTZ", "DATETIMEOFFSET"], "TIMESTAMPTZ"),
 ];
 
 /// The names of the types that there are.
-pub const TYPES: [&str; 22] = [
+pub const TYPES: [&str; 23] = [
     "BOOLEAN",
     "TINYINT",
     "SMALLINT",
@@ -167,6 +178,7 @@ pub const TYPES: [&str; 22] = [
     "TIMESTAMP",
     "TIMESTAMPTZ",
     "INTERVAL",
+    "JSON",
 ];
 
 /// What to write instead of a function of another system.

@@ -7,13 +7,16 @@
 //! - The join that only says whether there is a match, where nobody asks; a left join whose right side is not read and has
 //!   one match at most for each row.
 //! - An aggregate without keys, of which no result is read, is one row.
+//! - Lists that UNNEST takes apart beside others of the same length.
 //! - Columns of stages that none of their readers reads, and stages that nothing reads.
 
 use std::collections::BTreeSet;
 
+use expressions::functions::json::OfJson;
+
 use super::simplify::nodes::taken;
 use super::unique;
-use crate::algebra::{ColumnId, Gives, Join, JoinKind, Rel, Statement, Union, Values};
+use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Kind, Rel, Statement, Union, Unnest, Values};
 
 /// Takes away what is not read.
 pub fn remove(statement: &mut Statement) {
@@ -98,6 +101,7 @@ fn prune(rel: &mut Rel, read: &mut BTreeSet<ColumnId>) {
             return prune(rel, read);
         }
         Rel::Union(node) => prune_union(node, read),
+        Rel::Unnest(node) => prune_lists(node, read),
         Rel::Values(node) => {
             let kept: Vec<bool> = node.columns.iter().map(|id| read.contains(id)).collect();
             if kept.contains(&false) {
@@ -120,6 +124,29 @@ fn is_unasked(node: &Join, read: &BTreeSet<ColumnId>) -> bool {
     }
 }
 
+/// Takes away lists that are not read, and as long as another one.
+fn prune_lists(node: &mut Unnest, read: &BTreeSet<ColumnId>) {
+    for place in (0..node.lists.len()).rev() {
+        let (id, list) = &node.lists[place];
+        let others = node.lists.iter().enumerate().filter(|(other, _)| *other != place);
+        let is_as_long = others.map(|(_, (_, other))| other).any(|other| has_length_of(list, other));
+        if !read.contains(id) && is_as_long {
+            node.lists.remove(place);
+        }
+    }
+}
+
+/// Whether two lists have the same number of items in each row.
+fn has_length_of(list: &Expr, other: &Expr) -> bool {
+    let (Kind::Call { function: one, args: of_one }, Kind::Call { function: two, args: of_two }) =
+        (&list.kind, &other.kind)
+    else {
+        return false;
+    };
+    let same = OfJson::of(one).zip(OfJson::of(two)).is_some_and(|(one, two)| one.has_length_of(two));
+    same && of_one == of_two
+}
+
 fn prune_union(node: &mut Union, read: &BTreeSet<ColumnId>) {
     let kept: Vec<bool> = node.columns.iter().map(|id| read.contains(id)).collect();
     if !kept.contains(&false) {
@@ -138,7 +165,7 @@ fn keep<T>(items: &mut Vec<T>, kept: &[bool]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algebra::{Expr, Kind, Stage};
+    use crate::algebra::Stage;
     use crate::rules::testing::{Sample, eq, filter, group, id, int, join, map, union};
 
     #[test]

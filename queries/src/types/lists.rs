@@ -220,6 +220,7 @@ impl Types {
     /// It can't be compiled.
     pub fn over_items(&self, over: OverItems<'_>, columns: &Columns) -> Result<Expr> {
         let OverItems { makes, text, list, first, parameters, mut body } = over;
+        let holds = columns.holds(&body);
         let leading = if matches!(makes, Makes::One { .. }) { 2 } else { 1 };
         let mut own = Columns::default();
         let mut numbers: BTreeMap<ColumnId, ColumnId> = BTreeMap::new();
@@ -251,6 +252,7 @@ impl Types {
             fails: compile::fails(&body) || matches!(makes, Makes::One { from_value: false }),
             is_volatile: body.is_volatile(),
             gives: body.data_type.clone(),
+            holds,
         };
         self.typed_call(lambda::function(lambda), args)
     }

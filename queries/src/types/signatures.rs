@@ -5,6 +5,7 @@ use datafusion_expr::{TypeSignature, TypeSignatureClass};
 use expressions::functions::own;
 use expressions::text::shown;
 
+use super::json;
 use crate::error::Error;
 use crate::functions::standing::{STANDING, Standing};
 
@@ -73,7 +74,7 @@ fn help(name: &str, function: &str, signature: &TypeSignature, given: usize) -> 
     // A NULL is taken wherever a value is.
     let null = shown(&DataType::Null);
     let own = own::find(function).map(own::Own::shown).unwrap_or_default();
-    let stands = standing_arguments(function);
+    let stands = standing_arguments(function).into_iter().chain(json::arguments(function));
     for arguments in told(signature).into_iter().chain(untold).chain(own).chain(stands) {
         if !all.contains(&arguments) && !arguments.contains(&null) {
             all.push(arguments);

@@ -6,11 +6,24 @@ use std::path::Path;
 /// Every so many statements of a file one is taken.
 const EVERY: usize = 40;
 
+/// Paths and texts.
+const JSON: &[&str] = &[
+    "$.a.b[0]\n{\"x\":1,\"a\":{\"b\":[1.50,\"\\u00e9\",null]}}",
+    "$..b[#-1]\n[{\"b\":[1,{\"b\":[[2]]}]},true,]",
+    "/a~1b/0\n{\"a/b\" : [ 1e2 , -0, NaN ] , }",
+    "$.*[*].\"a\\\"b\"\n{\"k\":[{\"a\\\"b\":\"\\ud83d\\ude00\"}]}",
+    "a\n{\"a\":123456789012345678901234567890,\"a\":-1.5e-300}",
+];
+
 /// The longest statement that is taken, in bytes.
 const LONGEST: usize = 600;
 
-/// Some statements of `tests/slt`, and some of each kind that is long or deep.
-pub fn files(_target: &str) -> Vec<Vec<u8>> {
+/// Of the target of JSON a path and a text for each sample; of the other one some statements of `tests/slt`, and some of each
+/// kind that is long or deep.
+pub fn files(target: &str) -> Vec<Vec<u8>> {
+    if target == "json" {
+        return JSON.iter().map(|sample| sample.as_bytes().to_vec()).collect();
+    }
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/slt");
     let entries = fs::read_dir(directory).expect("the directory is there");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("it can be listed").path()).collect();

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Join, JoinConstraint, JoinOperator, LimitClause, Query, Select,
-    SelectItem, Spanned, TableFactor, WildcardAdditionalOptions,
+    Expr, GroupByExpr, Join, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectItem, Spanned,
+    TableFactor, WildcardAdditionalOptions,
 };
 
 use crate::error::Error;
@@ -155,9 +155,6 @@ pub fn table_factor(t: &TableFactor) -> Flow {
 /// Expressions.
 pub fn expr(e: &Expr) -> Flow {
     match e {
-        Expr::BinaryOp { op: op @ (BinaryOperator::Arrow | BinaryOperator::LongArrow), .. } => {
-            refuse_if(true, &op.to_string(), &format!("the operator {op}"))
-        }
         Expr::Collate { .. } => refuse_if(true, "COLLATE", "COLLATE"),
         Expr::Convert { .. } => refuse_if(true, "", "CONVERT; write CAST"),
         _ => ControlFlow::Continue(()),

@@ -20,6 +20,7 @@ use datafusion_expr::{
 use super::picks::{Lists, Picks};
 use super::{Given, item_of, list_field, list_of, over_rows};
 use crate::Expr;
+use crate::functions::json::Holds;
 
 /// What is made of the values of the expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,6 +54,8 @@ pub struct Lambda {
     pub is_volatile: bool,
     /// The type of its values.
     pub gives: DataType,
+    /// Where its values have JSON in them.
+    pub holds: Holds,
 }
 
 /// A lambda as DataFusion knows a function.
@@ -69,9 +72,14 @@ pub fn function(lambda: Lambda) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(OverItems { lambda, signature }))
 }
 
+/// The lambda that a function is.
+pub fn of(function: &ScalarUDF) -> Option<&Lambda> {
+    function.inner().downcast_ref::<OverItems>().map(|over| &over.lambda)
+}
+
 /// Whether a function is a lambda that can't fail.
 pub fn is_total(function: &ScalarUDF) -> bool {
-    function.inner().downcast_ref::<OverItems>().is_some_and(|over| !over.lambda.fails)
+    of(function).is_some_and(|lambda| !lambda.fails)
 }
 
 impl PartialEq for OverItems {

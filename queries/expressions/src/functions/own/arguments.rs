@@ -30,7 +30,7 @@ macro_rules! known {
         }
     };
 }
-pub(super) use known;
+pub(crate) use known;
 
 /// A call over the rows of a batch.
 pub struct Call<'a> {

@@ -1,0 +1,162 @@
+//! Where the values of expressions have JSON in them. JSON is text; which texts are JSON decides what `to_json()` makes of
+//! them, what a cast gives, and what they can be compared with.
+//!
+//! It is asked of expressions as the binder makes them. Rules do not ask, and columns that they make are not marked.
+
+use datafusion_common::ScalarValue;
+use expressions::functions::json::{Holds, OfJson};
+use expressions::functions::lists::lambda;
+
+use super::{Call, ColumnId, Columns, Expr, Kind, SubqueryKind};
+
+/// Functions that give one of their arguments.
+const CHOICES: [&str; 6] = ["coalesce", "nvl", "ifnull", "nvl2", "greatest", "least"];
+
+/// Functions that give a list with items of lists among their arguments, and those whose arguments are items.
+const OF_ITEMS: [&str; 19] = [
+    "list_slice",
+    "list_concat",
+    "list_append",
+    "list_prepend",
+    "array_push_front",
+    "array_pop_back",
+    "array_pop_front",
+    "list_reverse",
+    "list_sort",
+    "list_reverse_sort",
+    "list_distinct",
+    "list_intersect",
+    "list_resize",
+    "list_where",
+    "list_select",
+    "list_repeat",
+    "list_value",
+    "list_extract",
+    "flatten",
+];
+
+/// Aggregates that give one of the values of their first argument.
+const AGGREGATES: [&str; 15] = [
+    "any_value",
+    "arg_max",
+    "arg_max_null",
+    "arg_max_nulls_last",
+    "arg_min",
+    "arg_min_null",
+    "arg_min_nulls_last",
+    "first_value",
+    "lag",
+    "last_value",
+    "lead",
+    "max",
+    "min",
+    "mode",
+    "nth_value",
+];
+
+impl Columns {
+    /// A new column of the values of an expression.
+    pub fn add_of(&mut self, name: impl Into<String>, e: &Expr) -> ColumnId {
+        let holds = self.holds(e);
+        let id = self.add(name, e.data_type.clone());
+        self.mark(id, holds);
+        id
+    }
+
+    /// Another column like one.
+    pub fn again(&mut self, id: ColumnId) -> ColumnId {
+        let column = self.get(id).clone();
+        let again = self.add(column.name, column.data_type);
+        self.mark(again, column.holds);
+        again
+    }
+
+    /// Whether the values of an expression are JSON.
+    pub fn is_json(&self, e: &Expr) -> bool {
+        self.holds(e) == Holds::Json
+    }
+
+    /// Where the values of an expression have JSON in them.
+    pub fn holds(&self, e: &Expr) -> Holds {
+        match &e.kind {
+            Kind::Column(id) => self.get(*id).holds.clone(),
+            Kind::Case { branches, otherwise, .. } => {
+                self.one_of(branches.iter().map(|(_, then)| then).chain(otherwise.as_deref()))
+            }
+            Kind::Subquery(subquery) if subquery.kind == SubqueryKind::Scalar => {
+                subquery.columns.first().map(|id| self.get(*id).holds.clone()).unwrap_or_default()
+            }
+            Kind::Call { function, args } => {
+                if let Some(of_json) = OfJson::of(function) {
+                    return of_json.holds();
+                }
+                if let Some(of_items) = lambda::of(function) {
+                    return match of_items.makes {
+                        lambda::Makes::Lists => of_items.holds.clone().in_lists(),
+                        lambda::Makes::Chosen => {
+                            args.first().map(|list| self.holds(list)).unwrap_or_default()
+                        }
+                        lambda::Makes::One { .. } => of_items.holds.clone(),
+                    };
+                }
+                self.of_call(function.name(), args)
+            }
+            _ => Holds::Nothing,
+        }
+    }
+
+    fn of_call(&self, name: &str, args: &[Expr]) -> Holds {
+        let text = |e: &Expr| e.as_literal().and_then(ScalarValue::try_as_str).flatten().map(str::to_string);
+        match (name, args) {
+            ("nullif", [value, ..]) => self.holds(value),
+            ("get_field", [value, name]) => match text(name) {
+                Some(name) => self.holds(value).field(&name).clone(),
+                None => Holds::Nothing,
+            },
+            ("named_struct", args) => Holds::in_structs(
+                args.chunks_exact(2)
+                    .filter_map(|field| Some((text(&field[0])?, self.holds(&field[1]))))
+                    .collect(),
+            ),
+            ("struct", args) => Holds::in_structs(
+                args.iter()
+                    .enumerate()
+                    .map(|(place, value)| (format!("c{place}"), self.holds(value)))
+                    .collect(),
+            ),
+            ("list_extract" | "flatten", [list, ..]) => self.holds(list).items().clone(),
+            ("list_value", items) => self.one_of(items.iter()).in_lists(),
+            (name, args) if CHOICES.contains(&name) => {
+                self.one_of(args.iter().skip(usize::from(name == "nvl2")))
+            }
+            (name, args) if OF_ITEMS.contains(&name) => {
+                let of = |arg: &Expr| match self.holds(arg) {
+                    Holds::Json => Holds::Json.in_lists(),
+                    holds => holds,
+                };
+                args.iter().map(of).fold(Holds::Nothing, Holds::or)
+            }
+            _ => Holds::Nothing,
+        }
+    }
+
+    /// Where values have it of which each is that of one of some expressions.
+    pub fn one_of<'e>(&self, all: impl Iterator<Item = &'e Expr>) -> Holds {
+        all.map(|e| self.holds(e)).fold(Holds::Nothing, Holds::or)
+    }
+
+    /// Where the results of an aggregate have it, or those of a function over windows.
+    pub fn holds_of_results(&self, name: &str, args: &[Expr]) -> Holds {
+        let Some(first) = args.first() else { return Holds::Nothing };
+        match name {
+            "array_agg" => self.holds(first).in_lists(),
+            name if AGGREGATES.contains(&name) => self.holds(first),
+            _ => Holds::Nothing,
+        }
+    }
+
+    /// Where the results of a call of an aggregate have it.
+    pub fn holds_of_aggregate(&self, call: &Call) -> Holds {
+        self.holds_of_results(call.function.name(), &call.args)
+    }
+}
