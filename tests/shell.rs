@@ -241,7 +241,7 @@ fn a_pager_gets_nothing_of_the_progress_bar() {
     let mut shell = Shell::start(command.env("PAGER", "cat > paged; echo was pag''ed"));
     // It runs long enough for the bar to appear, and then gives more rows than the terminal has lines.
     shell.0.send(
-        "SELECT a.range % 300 AS n, count(*) AS c FROM range(50000) a, range(6000) b \
+        "SELECT a.range % 300 AS n, count(*) AS c FROM range(30000) a, range(2000) b \
          WHERE a.range + b.range >= 0 GROUP BY n;\r",
     );
     shell.0.until(" left");
@@ -250,7 +250,8 @@ fn a_pager_gets_nothing_of_the_progress_bar() {
     assert!(!behind.contains(" left"), "{behind}");
     let text = fs::read_to_string(home.path().join("paged")).unwrap();
     assert_eq!(text.lines().count(), 305, "{text}");
-    assert!(!text.contains(['\r', '\x1b']) && !text.contains(" left"), "{text}");
+    // A bar is drawn over what was there before; colours are those of the table.
+    assert!(!["\r", "\x1b[2K", " left"].iter().any(|part| text.contains(part)), "{text}");
     shell.leave();
 }
 

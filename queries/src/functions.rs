@@ -21,10 +21,11 @@ use crate::compile;
 use crate::types::{items, json, maps, structs};
 
 /// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, and casts of lists, structs and maps to text.
-const SYNTAX: [&str; 8] = [
+const SYNTAX: [&str; 9] = [
     zone::NAME,
     "text_extract",
     "text_slice",
+    "list_concat_known",
     lists::text::QUOTED,
     lists::text::LIST,
     lists::text::STRUCT,

@@ -13,9 +13,10 @@ use super::{Call, ColumnId, Columns, Expr, Kind, SubqueryKind};
 const CHOICES: [&str; 6] = ["coalesce", "nvl", "ifnull", "nvl2", "greatest", "least"];
 
 /// Functions that give a list with items of lists among their arguments, and those whose arguments are items.
-const OF_ITEMS: [&str; 19] = [
+const OF_ITEMS: [&str; 20] = [
     "list_slice",
     "list_concat",
+    "list_concat_known",
     "list_append",
     "list_prepend",
     "array_push_front",

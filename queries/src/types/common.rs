@@ -4,6 +4,7 @@
 use arrow_schema::DataType;
 use datafusion_expr::Operator;
 use datafusion_expr::type_coercion::binary::{type_union_coercion, type_union_resolution};
+use expressions::functions::lists::maps::{map_of, parts_of};
 use expressions::text::shown;
 
 use super::Types;
@@ -26,8 +27,16 @@ impl Types {
     /// They have none in common.
     pub fn union(&self, types: &[DataType]) -> Result<DataType> {
         let typed: Vec<Typed> = types.iter().map(|t| (None, t)).collect();
-        if let Some(common) = self.of_maps_in_common(&typed) {
-            return Ok(common);
+        if let Some(first) = types.iter().find(|t| !t.is_null())
+            && types.iter().all(|t| t.is_null() || matches!(t, DataType::Map(..)))
+        {
+            if types.iter().all(|t| t.is_null() || t == first) {
+                return Ok(first.clone());
+            }
+            let parts = || types.iter().filter_map(parts_of);
+            let keys: Vec<DataType> = parts().map(|(key, _)| key.clone()).collect();
+            let values: Vec<DataType> = parts().map(|(_, value)| value.clone()).collect();
+            return Ok(map_of(&self.union(&keys)?, &self.union(&values)?));
         }
         let target = numbers::common(&typed, Use::Result);
         let mut types = types.iter().map(|t| match &target {

@@ -123,7 +123,9 @@ impl Types {
         let named = named.map(|name| if is_any { "first_value" } else { name });
         let Some(function) = named.and_then(|name| functions.aggregate(name)) else {
             let message = format!("there is no aggregate '{aggregate}' of the items of a list");
-            return Err(Error::Name { message, help: meant::function(&aggregate, functions) });
+            let is_of_rows = OF_ROWS.contains(&aggregate.as_str());
+            let help = if is_of_rows { None } else { meant::function(&aggregate, functions) };
+            return Err(Error::Name { message, help });
         };
         let text = format!("list_aggregate('{aggregate}'{behind})");
         let ignore_nulls = is_any.then_some(true);

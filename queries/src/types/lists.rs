@@ -310,10 +310,7 @@ impl Types {
     /// # Errors
     /// They are no lists, or their items have no type in common.
     pub fn lists_concatenated(&self, left: Expr, right: Expr) -> Result<Expr> {
-        let unknown = self.or(vec![left.clone().is_null(), right.clone().is_null()])?;
-        let both = self.list_call("list_concat", vec![left, right])?;
-        let null = Expr::null(&both.data_type);
-        self.case(None, vec![(unknown, null)], Some(both))
+        self.list_call("list_concat_known", vec![left, right])
     }
 
     /// `e IN of`: whether it is an item of a list, or a part of a text.

@@ -150,11 +150,21 @@ pub(super) fn wider(
     common(&[(None, one), (None, other)], purpose).or_else(|| rules(one, other))
 }
 
-/// Whether one is a number or a truth value, and the other a date, a time or an interval. DataFusion takes an integer for the
+/// Whether one is a number or a truth value, and the other a date, a time or an interval, within lists and structs too.
+/// DataFusion takes an integer for the
 /// days since 1970.
 pub(super) fn are_apart(one: &DataType, other: &DataType) -> bool {
+    use DataType::{List, Map, Struct};
     let is_number = |t: &DataType| t.is_numeric() || *t == DataType::Boolean;
-    is_number(one) && other.is_temporal() || one.is_temporal() && is_number(other)
+    match (one, other) {
+        (List(one), List(other)) | (Map(one, _), Map(other, _)) => {
+            are_apart(one.data_type(), other.data_type())
+        }
+        (Struct(one), Struct(other)) if one.len() == other.len() => {
+            one.iter().zip(other).any(|(one, other)| are_apart(one.data_type(), other.data_type()))
+        }
+        _ => is_number(one) && other.is_temporal() || one.is_temporal() && is_number(other),
+    }
 }
 
 impl Types {

@@ -190,6 +190,22 @@ impl ScalarUDFImpl for OfLists {
     }
 }
 
+/// A value as a column. The items of a constant list lie there once a row, as far as offsets reach.
+fn repeated(value: &ColumnarValue, rows: usize) -> Result<ArrayRef> {
+    if let ColumnarValue::Scalar(constant) = value
+        && constant.data_type().is_nested()
+    {
+        let one = constant.to_array_of_size(1)?.to_data();
+        let items = one.child_data().first().map_or(0, |items| items.len());
+        if items.checked_mul(rows).is_none_or(|all| i32::try_from(all).is_err()) {
+            return exec_err!(
+                "a constant list or map of {items} items beside {rows} rows\n  help: a join with UNNEST of the list does the same"
+            );
+        }
+    }
+    value.to_array(rows)
+}
+
 /// What a function gives for the rows of a batch; of constants once.
 pub(super) fn over_rows(
     args: &ScalarFunctionArgs,
@@ -198,7 +214,7 @@ pub(super) fn over_rows(
     let is_scalar = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
     let constant = !args.args.is_empty() && args.args.iter().all(is_scalar);
     let rows = if constant { 1 } else { args.number_rows };
-    let arrays = args.args.iter().map(|value| value.to_array(rows)).collect::<Result<Vec<_>>>()?;
+    let arrays = args.args.iter().map(|value| repeated(value, rows)).collect::<Result<Vec<_>>>()?;
     let computed = compute(&Given { rows, gives: args.return_field.data_type(), args: arrays })?;
     if computed.len() != rows {
         return exec_err!("{} rows of {rows}", computed.len());

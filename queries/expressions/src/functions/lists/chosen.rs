@@ -71,7 +71,16 @@ pub(super) const FUNCTIONS: &[ListFunction] = &[
         more: Some(Takes::List),
         gives: first,
         total: true,
-        compute: concatenated,
+        compute: |given| concatenated(given, false),
+    },
+    ListFunction {
+        name: "list_concat_known",
+        takes: &[],
+        least: 0,
+        more: Some(Takes::List),
+        gives: first,
+        total: true,
+        compute: |given| concatenated(given, true),
     },
     ListFunction {
         name: "list_append",
@@ -349,8 +358,9 @@ fn text_extract(given: &Given) -> Result<ArrayRef> {
     Ok(Arc::new(letters.finish()))
 }
 
-/// The items of lists, one list behind the other. A list that is NULL has none.
-fn concatenated(given: &Given) -> Result<ArrayRef> {
+/// The items of lists, one list behind the other. A list that is NULL has none, or makes the result NULL where all must be
+/// known.
+fn concatenated(given: &Given, are_known: bool) -> Result<ArrayRef> {
     let lists = given.args().iter().map(Lists::of).collect::<Result<Vec<_>>>()?;
     let mut picks = Picks::default();
     let item = item_of(given.gives);
@@ -360,6 +370,10 @@ fn concatenated(given: &Given) -> Result<ArrayRef> {
     }
     let pool = Pool::of(&columns)?;
     for row in 0..given.rows {
+        if are_known && lists.iter().any(|lists| lists.get(row).is_none()) {
+            picks.null();
+            continue;
+        }
         for (column, lists) in lists.iter().enumerate() {
             picks.extend(lists.get(row).into_iter().flat_map(|items| pool.places(column, items)));
         }
