@@ -45,8 +45,14 @@ fn answer(session: &Session, sql: &str) -> Vec<Vec<Option<String>>> {
 fn value(session: &Session, described: &Described) -> String {
     let from = if described.group == AGGREGATES { format!(" FROM {ROWS}") } else { String::new() };
     let group = if described.name == "grouping" { " GROUP BY x LIMIT 1" } else { "" };
-    let rows = answer(session, &format!("SELECT {}{from}{group}", described.example));
-    rows[0][0].clone().unwrap_or_else(|| "NULL".into())
+    let example = described.example;
+    let only = |sql: String| answer(session, &sql)[0][0].clone().unwrap_or_else(|| "NULL".into());
+    // Lists, structs and maps are printed by their cast alone.
+    let data_type = only(format!("SELECT typeof({example}){from}{group}"));
+    let is_nested =
+        data_type.starts_with("MAP") || data_type.starts_with("STRUCT") || data_type.ends_with("[]");
+    let shown = if is_nested { format!("CAST({example} AS VARCHAR)") } else { example.to_string() };
+    only(format!("SELECT {shown}{from}{group}"))
 }
 
 /// Text in a cell of a table.
