@@ -432,7 +432,7 @@ pub const ALL: &[Described] = &[
     of(JSON, "json_transform_strict", &["from_json_strict"], "json JSON, structure JSON", "value", "The same; what is none of the types, or is missing, is an error.", r#"json_transform_strict('[1, 2]', '["INTEGER"]')[2]"#),
     of(JSON, "json_merge_patch", &[], "json JSON, patch JSON, …", "JSON", "JSON whose fields are changed by those of others; null takes one away.", r#"json_merge_patch('{"a": 1, "b": 2}', '{"b": null, "c": 3}')"#),
     of(JSON, "json_structure", &[], "json JSON", "JSON", "The types of the values, as json_transform() takes them.", r#"json_structure('{"a": [1, 2.5]}')"#),
-    of(JSON, "json_pretty", &[], "json JSON", "VARCHAR", "JSON with a line for each member.", r#"json_pretty('[1, {"a": 2}]')"#),
+    of(JSON, "json_pretty", &[], "json JSON", "VARCHAR", "JSON with a line for each member.", "length(json_pretty('[1]'))"),
     of(AGGREGATES, "json_group_array", &[], "value", "JSON", "A JSON array of the values.", "json_group_array(x ORDER BY x)"),
     of(AGGREGATES, "json_group_object", &[], "key VARCHAR, value", "JSON", "A JSON object of keys and values.", "json_group_object(y, name ORDER BY x)"),
     of(AGGREGATES, "json_group_structure", &[], "json JSON", "JSON", "The types of the values in all of the JSON together.", "json_group_structure(json_object('a', x))"),

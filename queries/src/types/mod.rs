@@ -54,6 +54,8 @@ use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::Volatility;
 use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
 use datafusion_expr::simplify::SimplifyContext;
+use expressions::functions::json::Holds;
+use expressions::functions::lists::lambda;
 
 use crate::Settings;
 use crate::algebra::{Expr, Kind};
@@ -104,6 +106,10 @@ impl Types {
         let is_constant = match &e.kind {
             Kind::Literal(_) | Kind::Column(_) | Kind::Stage(_) | Kind::Subquery(_) => false,
             Kind::Call { function, .. } if function.signature().volatility == Volatility::Volatile => false,
+            // Of a literal it is not known whether there is JSON in it.
+            Kind::Call { function, .. } if lambda::of(function).is_some_and(|l| l.holds != Holds::Nothing) => {
+                false
+            }
             _ => e.children().iter().all(|part| part.as_literal().is_some()),
         };
         if !is_constant {
