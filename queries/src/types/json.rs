@@ -54,8 +54,11 @@ pub enum Named {
     Pretty,
 }
 
+/// The names of a function, its lists of arguments, and which one it is.
+type Row = (&'static [&'static str], &'static [&'static [&'static str]], Named);
+
 /// The functions: the names of each, its arguments as a user reads them, and what it is.
-const NAMED: [(&[&str], &[&[&str]], Named); 20] = [
+const NAMED: [Row; 20] = [
     (
         &["json_extract", "json_extract_path"],
         &[&["JSON", "VARCHAR"], &["JSON", "BIGINT"], &["JSON", "VARCHAR[]"]],
@@ -186,7 +189,7 @@ impl Types {
             },
             Named::Array => self.to_json(written, Makes::Array, args, columns)?,
             Named::Object => {
-                if args.len() % 2 != 0 {
+                if !args.len().is_multiple_of(2) {
                     return Err(Error::Invalid("json_object() takes keys and values in turn".into()));
                 }
                 if let Some(key) = args.iter().step_by(2).find(|key| !is_text(&key.data_type)) {
@@ -304,7 +307,7 @@ impl Types {
     /// # Errors
     /// A value has no JSON.
     pub fn to_json(&self, written: &str, makes: Makes, args: Vec<Expr>, columns: &Columns) -> Result<Expr> {
-        let is_key = |place: usize| matches!(makes, Makes::Object | Makes::Field) && place % 2 == 0;
+        let is_key = |place: usize| matches!(makes, Makes::Object | Makes::Field) && place.is_multiple_of(2);
         let holds = args.iter().enumerate().map(|(place, arg)| match is_key(place) {
             true => Holds::Nothing,
             false => columns.holds(arg),

@@ -107,7 +107,9 @@ impl Types {
             Kind::Literal(_) | Kind::Column(_) | Kind::Stage(_) | Kind::Subquery(_) => false,
             Kind::Call { function, .. } if function.signature().volatility == Volatility::Volatile => false,
             // Of a literal it is not known whether there is JSON in it.
-            Kind::Call { function, .. } if lambda::of(function).is_some_and(|l| l.holds != Holds::Nothing) => {
+            Kind::Call { function, .. }
+                if lambda::of(function).is_some_and(|l| l.holds != Holds::Nothing) =>
+            {
                 false
             }
             _ => e.children().iter().all(|part| part.as_literal().is_some()),
