@@ -54,6 +54,30 @@ fn each_poll_takes_in_what_was_added() {
 }
 
 #[test]
+fn a_watch_ends_at_the_memory_limit_of_its_session() {
+    let home = tempfile::tempdir().unwrap();
+    let lines = |from: usize| (from..from + 200_000).map(|n| format!("{n},{n}\n")).collect::<String>();
+    add(home.path(), "1.csv", "k,v\n1,1\n");
+    let session = Session::new(Settings { workers: 2, memory_limit: 2 << 20, ..Settings::default() });
+    session.register("t", &home.path().display().to_string());
+    for sql in ["SELECT k, sum(v) AS s FROM t GROUP BY k", "SELECT k, v FROM t WHERE v > 0"] {
+        let mut watch = session.watch(sql).unwrap();
+        watch.poll().unwrap();
+        let name = format!("{}.csv", sql.len());
+        add(home.path(), &name, &format!("k,v\n{}", lines(2)));
+        let error = watch.poll().expect_err("the rows pass the limit");
+        assert!(matches!(error, Error::Query(engine::Error::Memory { .. })), "{error}");
+        assert!(error.to_string().contains("watch"), "{error}");
+        fs::remove_file(home.path().join(name)).unwrap();
+    }
+    // Few groups of as many rows have room.
+    let mut watch = session.watch("SELECT k % 10 AS k, sum(v) AS s FROM t GROUP BY k % 10").unwrap();
+    watch.poll().unwrap();
+    add(home.path(), "3.csv", &format!("k,v\n{}", lines(2)));
+    assert!(watch.poll().unwrap().is_some());
+}
+
+#[test]
 fn another_thread_cancels_a_watch() {
     let home = tempfile::tempdir().unwrap();
     let session = session();

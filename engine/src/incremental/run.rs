@@ -1,6 +1,6 @@
 //! The workers of a query that is kept up to date, and how rounds reach them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use timely::worker::Worker;
 use super::shape::Shape;
 use super::sums::{Sum, Sums};
 use crate::context::cancel::Cancel;
-use crate::context::memory::{self, Account};
+use crate::context::memory::{self, Account, Holder};
 use crate::context::panics;
 use crate::context::query::{QueryState, Skipped};
 use crate::context::stack;
-use crate::dataflow::batch::batch_of;
+use crate::dataflow::batch::{batch_bytes, batch_of};
 use crate::dataflow::operator::panics_for_a_test;
 use crate::error::{Error, Result};
 use crate::execution::run::Settings;
@@ -140,6 +140,42 @@ impl Watch {
 
 type Changes = Rc<RefCell<Vec<(Vec<u8>, Sums, i64)>>>;
 
+/// What a worker of a watch keeps: its groups, and what a round has read and not yet given.
+struct Keeping {
+    holder: Arc<Holder>,
+    groups: Rc<Cell<usize>>,
+    of_round: usize,
+}
+
+impl Keeping {
+    fn new() -> Keeping {
+        let help = "watch fewer groups, or add files of fewer rows at once";
+        Keeping { holder: Holder::new("watch".into(), help), groups: Rc::default(), of_round: 0 }
+    }
+
+    /// Notes that a round has read so many bytes more.
+    fn add(&mut self, bytes: usize) -> Result<()> {
+        self.of_round += bytes;
+        self.check()
+    }
+
+    /// Notes that a round is given.
+    fn end_round(&mut self) -> Result<()> {
+        self.of_round = 0;
+        self.check()
+    }
+
+    fn check(&self) -> Result<()> {
+        self.holder.keeps(self.groups.get() + self.of_round);
+        memory::check(0, || "the watch".into())
+    }
+}
+
+/// About the bytes that a group takes: in the collection and in its count.
+fn bytes_of(key: &[u8], sums: &Sums) -> usize {
+    2 * (key.len() + size_of::<Vec<u8>>() + size_of::<Sums>() + sums.values.len() * size_of::<Sum>())
+}
+
 /// Serves rounds until the watch is dropped or cancelled, or another worker has panicked.
 fn run_worker(
     worker: &mut Worker,
@@ -151,14 +187,20 @@ fn run_worker(
     state.register_thread();
     let probe = ProbeHandle::new();
     let seen: Changes = Rc::default();
+    let mut keeping = Keeping::new();
     // One of them: the others must not wait for it.
     let panics = worker.index() + 1 == worker.peers() && panics_for_a_test("watch");
     let mut input = worker.dataflow(|scope| {
         let (input, rows) = scope.new_collection::<Vec<u8>, Sums>();
-        let seen = seen.clone();
+        let (seen, groups) = (seen.clone(), keeping.groups.clone());
         rows.count_total()
             .inspect(move |((key, sums), _, diff)| {
                 assert!(!panics, "a test asks for this");
+                let bytes = bytes_of(key, sums);
+                groups.set(match *diff > 0 {
+                    true => groups.get() + bytes,
+                    false => groups.get().saturating_sub(bytes),
+                });
                 seen.borrow_mut().push((key.clone(), sums.clone(), *diff as i64))
             })
             .probe_with(&probe);
@@ -174,10 +216,11 @@ fn run_worker(
     // The senders end when the watch is dropped.
     while let Ok(work) = rounds.recv() {
         // A panic is caught here, so that the input is not dropped, which tells timely, while one unwinds.
-        let outcome = match panics::catch(|| read_round(shape, state, &work, &mut input, changes)) {
-            Err(e @ Error::Panic { .. }) => return Err(e),
-            outcome => outcome,
-        };
+        let outcome =
+            match panics::catch(|| read_round(shape, state, &work, &mut input, (changes, &mut keeping))) {
+                Err(e @ Error::Panic { .. }) => return Err(e),
+                outcome => outcome,
+            };
         let next = *input.time() + 1;
         input.advance_to(next);
         input.flush();
@@ -190,10 +233,14 @@ fn run_worker(
                 Ok(())
             })?;
         }
-        let outcome = outcome.and_then(|()| match results(shape, &mut seen.borrow_mut())? {
-            Some(change) => give(changes, change),
-            None => Ok(()),
+        let outcome = outcome.and_then(|()| {
+            keeping.check()?;
+            match results(shape, &mut seen.borrow_mut())? {
+                Some(change) => give(changes, change),
+                None => Ok(()),
+            }
         });
+        let outcome = outcome.and_then(|()| keeping.end_round());
         // Whoever has dropped the receiver wants no more.
         let _ = changes.send(outcome.map(|()| None));
     }
@@ -210,19 +257,22 @@ fn read_round(
     state: &Arc<QueryState>,
     work: &ScanSource,
     input: &mut InputSession<u64, Vec<u8>, Sums>,
-    changes: &Sender<Result<Option<Change>>>,
+    (changes, keeping): (&Sender<Result<Option<Change>>>, &mut Keeping),
 ) -> Result<()> {
     work.read_all(state, &mut |batch| {
         if state.stopped() {
             return Err(Error::Cancelled);
         }
-        memory::check(0, || "the watch".into())?;
         let diffs = vec![1; batch.num_rows()];
         let change = steps(&shape.before, Change { rows: batch, diffs })?;
         if change.rows.num_rows() == 0 {
             return Ok(());
         }
-        let Some((_, aggregate)) = &shape.aggregate else { return give(changes, change) };
+        let Some((_, aggregate)) = &shape.aggregate else {
+            // The round has all of them together.
+            keeping.add(batch_bytes(&change.rows))?;
+            return give(changes, change);
+        };
         let keys: Vec<ArrayRef> =
             evaluate_all(&aggregate.keys, &change.rows)?.into_iter().map(normalise).collect();
         let mut groups: HashMap<Vec<u8>, Sums> = HashMap::new();
@@ -240,6 +290,7 @@ fn read_round(
                 None => drop(groups.insert(key, one)),
             }
         }
+        keeping.add(groups.iter().map(|(key, sums)| bytes_of(key, sums)).sum())?;
         groups.into_iter().for_each(|(key, sums)| input.update(key, sums));
         Ok(())
     })
