@@ -1,4 +1,4 @@
-//! Names of the syntax tree as text.
+//! Names of tables and columns.
 
 use sqlparser::ast::ObjectName;
 
@@ -9,4 +9,10 @@ pub fn table_name(name: &ObjectName) -> String {
         .map(|p| p.as_ident().map_or_else(|| p.to_string(), |i| i.value.clone()))
         .collect::<Vec<_>>()
         .join(".")
+}
+
+/// Whether two names are the same to a query.
+pub fn same(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+        || !(one.is_ascii() && other.is_ascii()) && one.to_lowercase() == other.to_lowercase()
 }

@@ -15,7 +15,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Span;
 
 use super::query::mapped;
-use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
+use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope};
 use super::syntax::refused;
 use super::table_functions::{bdb, range};
 use super::unnest::UNNEST;
@@ -25,6 +25,7 @@ use crate::dialect::Palais;
 use crate::error::{Error, Result};
 use crate::functions::table;
 use crate::meant;
+use crate::names::same;
 use crate::parse;
 use crate::parse::joins::{ByOrder, by_order};
 use crate::visits;

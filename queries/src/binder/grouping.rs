@@ -10,12 +10,13 @@ use sqlparser::ast::{Expr as Ast, Function, GroupByExpr, Query, SelectItem, Span
 use sqlparser::tokenizer::Span;
 
 use super::query::mapped;
-use super::scope::{Env, Scope, same};
+use super::scope::{Env, Scope};
 use super::{Binder, names, syntax};
 use crate::algebra::{Aggregate, Call, ColumnId, Expand, Expr, Kind, Rel};
 use crate::error::{Error, Result};
 use crate::functions::Functions;
-use crate::rules::hash::hash_all;
+use crate::names::same;
+use crate::rules::hash::{hash, hash_all};
 use crate::visits;
 
 /// A key of GROUP BY.
@@ -36,6 +37,10 @@ pub struct Key {
 #[derive(Debug, Default)]
 pub struct Group {
     keys: Vec<Key>,
+    /// The places of keys that are known by how they are written.
+    written_keys: Vec<usize>,
+    /// Those of the others, by the hash of the expression.
+    by_expr: BTreeMap<u64, Vec<usize>>,
     /// For each grouping set the positions of its keys; none where GROUP BY has plain keys.
     sets: Option<Vec<Vec<usize>>>,
     /// What tells the sets apart.
@@ -57,6 +62,12 @@ impl Group {
     /// HAVING without a key makes one group of all rows.
     pub fn make_one(&mut self) {
         self.is_grouped = true;
+    }
+
+    /// The place of the key that is an expression, but for those that are known by how they are written.
+    fn key_of(&self, expr: &Expr) -> Option<usize> {
+        let places = self.by_expr.get(&hash(expr))?;
+        places.iter().copied().find(|place| self.keys[*place].expr == *expr)
     }
 
     /// The result of an aggregate.
@@ -171,13 +182,14 @@ impl<'a> Binder<'a> {
     /// values are.
     fn key(&mut self, written: &Ast, in_sets: bool, env: &Env<'_>, group: &mut Group) -> Result<usize> {
         let resolved = names::resolved(written, env);
-        if let Some(place) = group.keys.iter().position(|key| key.ast.as_ref() == Some(&resolved)) {
-            return Ok(place);
+        let mut written_so = group.written_keys.iter();
+        if let Some(place) = written_so.find(|place| group.keys[**place].ast.as_ref() == Some(&resolved)) {
+            return Ok(*place);
         }
         let expr = self.expr(written, env)?;
         let is_column = matches!(resolved, Ast::Identifier(_)) && expr.as_column().is_some();
         if (is_column || !in_sets)
-            && let Some(place) = group.keys.iter().position(|key| key.ast.is_none() && key.expr == expr)
+            && let Some(place) = group.key_of(&expr)
         {
             return Ok(place);
         }
@@ -186,14 +198,19 @@ impl<'a> Binder<'a> {
             Some(id) if env.scope.has(id) && (is_column || !in_sets) => id,
             _ => self.columns.add_of(written.to_string(), &expr),
         };
+        let place = group.keys.len();
+        match ast.is_some() {
+            true => group.written_keys.push(place),
+            false => group.by_expr.entry(hash(&expr)).or_default().push(place),
+        }
         group.keys.push(Key { ast, expr, from, id: from });
-        Ok(group.keys.len() - 1)
+        Ok(place)
     }
 
     /// What the select list gives the name that a key is, if no column has it; else the key.
     fn alias_of<'q>(&self, e: &'q Ast, selected: &'q [SelectItem], env: &Env<'_>) -> &'q Ast {
         let Ast::Identifier(name) = e else { return e };
-        if env.scope.shown().iter().any(|shown| same(&shown.field.name, &name.value)) {
+        if env.scope.shows(&name.value) {
             return e;
         }
         let alias = selected.iter().find_map(|item| match item {

@@ -9,13 +9,14 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Span;
 
-use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
+use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope};
 use super::{Binder, Bound};
 use crate::algebra::{
     Aggregate, Call, ColumnId, Expr, Filter, Join, JoinKind, Limit, Map, Rel, Repeat, Sort, SortKey, Union,
     Values, Window, WindowCall, WindowFunction,
 };
 use crate::error::{Error, Result};
+use crate::names::same;
 use crate::parse::limits;
 use crate::rules::hash;
 use crate::views;

@@ -11,10 +11,11 @@ use sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier};
 
 use super::from::rename;
 use super::query::{begin, is_by_name, mapped, united};
-use super::scope::{BoundCte, Ctes, Field, same};
+use super::scope::{BoundCte, Ctes, Field};
 use super::{Binder, Bound};
 use crate::algebra::{ColumnId, Gives, Rel, Rounds, Stage, Values};
 use crate::error::{Error, Result};
+use crate::names::same;
 
 /// The two parts of a recursion, and whether equal rows stay.
 struct Parts<'q> {

@@ -16,6 +16,7 @@ use crate::algebra::ColumnId;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::meant;
+use crate::names::same;
 
 /// A column of a relation.
 #[derive(Debug, Clone)]
@@ -169,6 +170,11 @@ impl Scope {
         shown.into_iter().filter(|s| s.field.name.to_lowercase() != lower).for_each(|s| self.show(s));
     }
 
+    /// Whether a name without a relation's before it is that of a column.
+    pub fn shows(&self, name: &str) -> bool {
+        self.by_name.get(&name.to_lowercase()).is_some_and(|places| !places.is_empty())
+    }
+
     /// The columns of `*`.
     pub fn shown(&self) -> &[Shown] {
         &self.shown
@@ -230,12 +236,6 @@ fn one_spelling<'a>(name: &Ident, fields: impl Iterator<Item = &'a Field>) -> Me
         true => Meaning::Spellings(spellings.into_iter().cloned().collect()),
         false => Meaning::Ambiguous,
     }
-}
-
-/// Whether two names are the same to a query.
-pub fn same(one: &str, other: &str) -> bool {
-    one.eq_ignore_ascii_case(other)
-        || !(one.is_ascii() && other.is_ascii()) && one.to_lowercase() == other.to_lowercase()
 }
 
 /// What the names of a clause may mean: the relations of a SELECT, and those around it.

@@ -2,18 +2,19 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::ast::{Distinct, Expr as Ast, OrderBy, Select, SelectFlavor, SelectItem, Spanned};
 
 use super::query::{OrderKey, Range, distinct, keys_of, mapped, sorted};
-use super::scope::{Ctes, Env, Field, Scope, same};
+use super::scope::{Ctes, Env, Field, Scope};
 use super::syntax::commas;
 use super::unnest::Unnested;
 use super::wildcard::{self, Given};
 use super::{Binder, Bound, names, pivot, window};
 use crate::algebra::{Aggregate, Call, ColumnId, Expr, Filter, Rel, SortKey};
 use crate::error::{Error, Result};
+use crate::rules::hash::hash;
 
 /// A column of the result.
 struct Item<'q> {
@@ -21,6 +22,23 @@ struct Item<'q> {
     expr: Expr,
     /// How it is written; `None` of a column of `*`.
     written: Option<&'q Ast>,
+}
+
+/// The places of the columns of a result: by their lower-case names, and by the hashes of their expressions.
+struct Places {
+    by_name: BTreeMap<String, Vec<usize>>,
+    by_expr: BTreeMap<u64, Vec<usize>>,
+}
+
+impl Places {
+    fn of(items: &[Item<'_>]) -> Places {
+        let mut places = Places { by_name: BTreeMap::new(), by_expr: BTreeMap::new() };
+        for (place, item) in items.iter().enumerate() {
+            places.by_name.entry(item.name.to_lowercase()).or_default().push(place);
+            places.by_expr.entry(hash(&item.expr)).or_default().push(place);
+        }
+        places
+    }
 }
 
 /// What a key of ORDER BY or DISTINCT ON means.
@@ -135,9 +153,10 @@ impl<'a> Binder<'a> {
             Some(condition) => Some(self.condition(condition, &Env { clause: "QUALIFY", ..above })?),
             None => None,
         };
+        let places = Places::of(&items);
         let on = match &select.distinct {
             Some(Distinct::On(keys)) => {
-                let keys = keys.iter().map(|key| self.order_target(key, None, &items, &above));
+                let keys = keys.iter().map(|key| self.order_target(key, None, (&items, &places), &above));
                 Some(keys.collect::<Result<Vec<_>>>()?)
             }
             _ => None,
@@ -146,7 +165,7 @@ impl<'a> Binder<'a> {
         if let Some(order_by) = order_by {
             for OrderKey { expr, place, descending, nulls_first } in keys_of(order_by, items.len())? {
                 let env = Env { clause: "ORDER BY", unnested: Some(&unnested), ..above };
-                let target = self.order_target(expr, place, &items, &env)?;
+                let target = self.order_target(expr, place, (&items, &places), &env)?;
                 order.push(Ordering { target, written: expr, descending, nulls_first });
             }
         }
@@ -265,15 +284,14 @@ impl<'a> Binder<'a> {
         &mut self,
         e: &Ast,
         place: Option<usize>,
-        items: &[Item<'_>],
+        (items, places): (&[Item<'_>], &Places),
         env: &Env<'_>,
     ) -> Result<OrderTarget> {
         if let Some(place) = place {
             return Ok(OrderTarget::Item(place));
         }
         if let Ast::Identifier(name) = e {
-            let mut named: Vec<usize> =
-                (0..items.len()).filter(|i| same(&items[*i].name, &name.value)).collect();
+            let mut named = places.by_name.get(&name.value.to_lowercase()).cloned().unwrap_or_default();
             if named.iter().any(|i| items[*i].name == name.value) {
                 named.retain(|i| items[*i].name == name.value);
             }
@@ -297,9 +315,9 @@ impl<'a> Binder<'a> {
             }
         }
         let expr = self.expr(e, env)?;
-        let is_same = |item: &Item<'_>| item.expr == expr && !expr.is_volatile();
-        Ok(match items.iter().position(is_same) {
-            Some(place) => OrderTarget::Item(place),
+        let mut alike = places.by_expr.get(&hash(&expr)).into_iter().flatten();
+        Ok(match alike.find(|place| items[**place].expr == expr && !expr.is_volatile()) {
+            Some(place) => OrderTarget::Item(*place),
             None => OrderTarget::Expr(expr),
         })
     }

@@ -8,10 +8,11 @@ use sqlparser::ast::{
 
 use datafusion_common::ScalarValue;
 
-use super::scope::{Env, Field, same};
+use super::scope::{Env, Field};
 use super::{Binder, literal};
 use crate::error::{Error, Result};
 use crate::meant;
+use crate::names::same;
 use crate::parse::stars;
 
 /// A column that `*` gives: the column, or what REPLACE says.

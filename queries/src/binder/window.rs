@@ -19,10 +19,11 @@ use super::Binder;
 use super::call::Written;
 use super::grouping::Group;
 use super::query::mapped;
-use super::scope::{Env, Scope, same};
+use super::scope::{Env, Scope};
 use crate::algebra::window::{Bound, Exclude, Frame, Units};
 use crate::algebra::{Call, ColumnId, Expr, Kind, Rel, SortKey, Window, WindowCall, WindowFunction};
 use crate::error::{Error, Result};
+use crate::names::same;
 use crate::parse::exclude;
 
 /// The calls over windows of a SELECT, in the order in which they were met.

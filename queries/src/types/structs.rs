@@ -14,6 +14,7 @@ use crate::algebra::Expr;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::meant;
+use crate::names::same;
 
 /// The functions.
 const NAMES: [&str; 8] = [
@@ -57,10 +58,6 @@ fn place(at: usize) -> String {
 /// Whether the fields of a struct have no names of their own.
 pub fn is_tuple(fields: &Fields) -> bool {
     fields.iter().enumerate().all(|(at, field)| *field.name() == place(at))
-}
-
-fn same(one: &str, other: &str) -> bool {
-    one.to_lowercase() == other.to_lowercase()
 }
 
 /// The fields of a struct.
