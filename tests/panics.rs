@@ -12,7 +12,7 @@ use process::{Finished, run};
 #[path = "support/names.rs"]
 mod names;
 #[path = "support/process.rs"]
-#[allow(dead_code, reason = "other tests run palais itself")]
+#[allow(dead_code, reason = "here the program is run with a variable")]
 mod process;
 
 /// Tells the program which operator panics.
@@ -32,7 +32,15 @@ fn main() -> ExitCode {
         engine::dataflow::operator::panic_in(operator);
         return palais::main();
     }
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let (mut words, mut wanted) = (std::env::args().skip(1), Vec::new());
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            // Options of other test programs, with a value behind.
+            "--test-threads" | "--skip" | "--format" | "--color" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            _ => wanted.push(word),
+        }
+    }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
     for (name, test) in TESTS.iter().filter(|(name, _)| is_wanted(name)) {
         // One that fails ends the program.

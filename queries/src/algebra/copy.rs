@@ -9,8 +9,7 @@ impl Rel {
     pub fn copied(&self, columns: &mut Columns) -> (Rel, BTreeMap<ColumnId, ColumnId>) {
         let mut numbers = BTreeMap::new();
         for id in self.made() {
-            let column = columns.get(id).clone();
-            numbers.entry(id).or_insert_with(|| columns.add(column.name, column.data_type));
+            numbers.entry(id).or_insert_with(|| columns.again(id));
         }
         let mut copy = self.clone();
         copy.renumber(&|id| numbers.get(&id).copied().unwrap_or(id));

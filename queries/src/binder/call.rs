@@ -144,22 +144,21 @@ impl<'a> Binder<'a> {
     }
 
     pub(super) fn args(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Vec<Expr>> {
-        let mut args = Vec::with_capacity(written.args.len());
-        for arg in &written.args {
-            args.push(match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => self.expr(e, env)?,
-                FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if written.name == "count" => {
-                    Expr::literal(ScalarValue::Int64(Some(1)))
-                }
-                FunctionArg::Unnamed(_) => {
-                    return Err(Error::Invalid(
-                        "* stands for all columns in SELECT and in count(*) alone".into(),
-                    ));
-                }
-                _ => return Err(Error::Unsupported(format!("names of arguments in {}()", written.name))),
-            });
+        written.args.iter().map(|arg| self.arg(arg, &written.name, env)).collect()
+    }
+
+    /// An argument of a function of this name.
+    fn arg(&mut self, arg: &FunctionArg, name: &str, env: &Env<'_>) -> Result<Expr> {
+        match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => self.expr(e, env),
+            FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if name == "count" => {
+                Ok(Expr::literal(ScalarValue::Int64(Some(1))))
+            }
+            FunctionArg::Unnamed(_) => {
+                Err(Error::Invalid("* stands for all columns in SELECT and in count(*) alone".into()))
+            }
+            _ => Err(Error::Unsupported(format!("names of arguments in {name}()"))),
         }
-        Ok(args)
     }
 
     /// The arguments of a call, and the names that some have. To `struct_pack` a column is given by its own name.
@@ -208,10 +207,7 @@ impl<'a> Binder<'a> {
             };
             args.push(match row {
                 Some(row) => row,
-                None => {
-                    let alone = Written { name: written.name.clone(), args: vec![*arg], ..*written };
-                    self.args(&alone, env)?.pop().unwrap_or_else(|| Expr::boolean(None))
-                }
+                None => self.arg(arg, &written.name, env)?,
             });
         }
         Ok(args)

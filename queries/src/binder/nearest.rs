@@ -101,7 +101,7 @@ impl Binder<'_> {
         }
         let mut values = Vec::with_capacity(of_right.len());
         for id in of_right {
-            let value = self.another(id);
+            let value = self.columns.again(id);
             let data_type = self.columns.get(id).data_type.clone();
             self.side(&mut sides, value, Expr::null(&data_type), self.columns.read(own(id)));
             values.push((id, value));
@@ -174,19 +174,13 @@ impl Binder<'_> {
             let from = match e.as_column() {
                 Some(column) => column,
                 None => {
-                    let made = self.another(id);
+                    let made = self.columns.again(id);
                     sides.made[at].push((made, e));
                     made
                 }
             };
             sides.from[at].push(from);
         }
-    }
-
-    /// Another column like one.
-    fn another(&mut self, id: ColumnId) -> ColumnId {
-        let column = self.columns.get(id).clone();
-        self.columns.add(column.name, column.data_type)
     }
 
     /// The last value of a column that is not NULL, up to the row.
@@ -196,7 +190,7 @@ impl Binder<'_> {
         let args = vec![self.columns.read(id)];
         let call =
             WindowCall { frame, ignore_nulls: true, ..WindowCall::new(WindowFunction::LastValue, args, 2) };
-        let last = self.another(id);
+        let last = self.columns.again(id);
         calls.push((last, call));
         last
     }

@@ -36,7 +36,7 @@ impl Binder<'_> {
         };
         let mut all = aggregate(read.clone(), keys.clone(), first);
         for mut calls in classes {
-            let renamed: Vec<ColumnId> = read.iter().map(|id| self.again(*id)).collect();
+            let renamed: Vec<ColumnId> = read.iter().map(|id| self.columns.again(*id)).collect();
             let numbers: BTreeMap<ColumnId, ColumnId> =
                 read.iter().copied().zip(renamed.iter().copied()).collect();
             let number = |id: ColumnId| numbers.get(&id).copied().unwrap_or(id);
@@ -54,11 +54,6 @@ impl Binder<'_> {
             });
         }
         all
-    }
-
-    /// Another column like one.
-    fn again(&mut self, id: ColumnId) -> ColumnId {
-        self.columns.again(id)
     }
 }
 

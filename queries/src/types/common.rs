@@ -27,16 +27,28 @@ impl Types {
     /// They have none in common.
     pub fn union(&self, types: &[DataType]) -> Result<DataType> {
         let typed: Vec<Typed> = types.iter().map(|t| (None, t)).collect();
-        if let Some(first) = types.iter().find(|t| !t.is_null())
-            && types.iter().all(|t| t.is_null() || matches!(t, DataType::Map(..)))
+        let differ = |one: &DataType, other: &DataType| {
+            Error::Invalid(format!(
+                "a column of a UNION is {} in one query and {} in another\n  help: a CAST of one of them may help",
+                shown(one),
+                shown(other)
+            ))
+        };
+        let maps: Vec<&DataType> = types.iter().filter(|t| !t.is_null()).collect();
+        if let (Some(first), Some(last)) = (maps.first(), maps.last())
+            && maps.iter().all(|t| matches!(t, DataType::Map(..)))
         {
-            if types.iter().all(|t| t.is_null() || t == first) {
-                return Ok(first.clone());
+            if maps.iter().all(|t| t == first) {
+                return Ok((*first).clone());
             }
-            let parts = || types.iter().filter_map(parts_of);
+            // Keys and values as columns of their own would have them.
+            let parts = || maps.iter().filter_map(|t| parts_of(t));
             let keys: Vec<DataType> = parts().map(|(key, _)| key.clone()).collect();
             let values: Vec<DataType> = parts().map(|(_, value)| value.clone()).collect();
-            return Ok(map_of(&self.union(&keys)?, &self.union(&values)?));
+            return match (self.union(&keys), self.union(&values)) {
+                (Ok(key), Ok(value)) => Ok(map_of(&key, &value)),
+                _ => Err(differ(first, last)),
+            };
         }
         let target = numbers::common(&typed, Use::Result);
         let mut types = types.iter().map(|t| match &target {
@@ -45,13 +57,7 @@ impl Types {
         });
         let mut common = types.next().cloned().unwrap_or(DataType::Null);
         for t in types {
-            common = wider(&common, t, Use::Result, type_union_coercion).ok_or_else(|| {
-                Error::Invalid(format!(
-                    "a column of a UNION is {} in one query and {} in another\n  help: a CAST of one of them may help",
-                    shown(&common),
-                    shown(t)
-                ))
-            })?;
+            common = wider(&common, t, Use::Result, type_union_coercion).ok_or_else(|| differ(&common, t))?;
         }
         Ok(common)
     }

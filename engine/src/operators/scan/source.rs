@@ -143,7 +143,7 @@ impl ScanSource {
     /// Takes the range that another process gives away.
     pub fn take_over(&self, range: Range<u64>) {
         self.partition.take_over(range, |range| {
-            let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+            let mut taken = self.taken.lock().expect("a panic with this lock ends the query");
             *taken = Taken { range, given: true, ..Taken::default() };
         });
     }
@@ -154,7 +154,7 @@ impl ScanSource {
     }
 
     fn give_half(&self) -> Range<u64> {
-        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let mut taken = self.taken.lock().expect("a panic with this lock ends the query");
         let next = match &self.from {
             From::Files(_) => taken.parts.at().unwrap_or(taken.before),
             From::Range { .. } | From::Generator(..) | From::Memory(_) => taken.row,
@@ -197,7 +197,7 @@ impl ScanSource {
             Assigned::Nothing => return Ok(Assigned::Nothing),
             Assigned::Later => return Ok(Assigned::Later),
         };
-        let mut numbered = self.numbered.lock().expect("a panic with this lock ends the process");
+        let mut numbered = self.numbered.lock().expect("a panic with this lock ends the query");
         let Some(part) = numbered.part(number, files, &self.partition)? else { return Ok(Assigned::Nothing) };
         let soon = numbered.soon(number, self.window, self.partition.process());
         drop(numbered);
@@ -243,7 +243,7 @@ impl ScanSource {
 
     /// The next split, in the order of the table.
     pub fn take(&self) -> Result<Option<Split>> {
-        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let mut taken = self.taken.lock().expect("a panic with this lock ends the query");
         let rows = match &self.from {
             From::Files(files) => return Ok(self.take_part(files, taken)?.map(Split::File)),
             From::Range { rows, .. } => *rows,
@@ -275,7 +275,7 @@ impl ScanSource {
         if self.plan.fetch.is_some() || file.bytes > SMALL || !file.constants.is_empty() {
             return Ok(None);
         }
-        let taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let taken = self.taken.lock().expect("a panic with this lock ends the query");
         if self.plan.in_order && taken.pieces != piece + 1 {
             return Ok(None);
         }
@@ -344,7 +344,7 @@ impl ScanSource {
     /// The rows of the next file, all its columns, for `transform()`.
     pub fn take_file(&self, state: Arc<QueryState>) -> Result<Option<FileRows>> {
         let From::Files(files) = &self.from else { return Ok(None) };
-        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let mut taken = self.taken.lock().expect("a panic with this lock ends the query");
         let file = loop {
             let Some(file) = files.list().get(taken.file) else { return Ok(None) };
             let is_read = match file.process {

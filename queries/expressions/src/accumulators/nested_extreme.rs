@@ -1,20 +1,17 @@
 //! `MIN` and `MAX` of lists, structs and maps, in the order of ORDER BY: a NULL within a value is greater than all else.
 
-use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
-use arrow_row::{RowConverter, SortField};
-use arrow_schema::{DataType, SortOptions};
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_schema::DataType;
 use datafusion_common::{Result as DfResult, not_impl_err};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 
 use super::{emit, filtered, passes};
-use crate::values::normal::normalised;
+use crate::functions::aggregates::rows::Converter;
 
 /// Keeps the extreme of each group as a row of bytes that compares like the value.
 pub struct NestedExtreme {
     max: bool,
-    converter: RowConverter,
-    /// The row of bytes of NULL.
-    null: Vec<u8>,
+    converter: Converter,
     best: Vec<Option<Vec<u8>>>,
     /// The bytes of all rows in `best`.
     bytes: usize,
@@ -26,14 +23,12 @@ impl NestedExtreme {
     /// # Errors
     /// A type without an order.
     pub fn new(max: bool, data_type: &DataType) -> DfResult<NestedExtreme> {
-        let options = SortOptions { descending: false, nulls_first: false };
-        let fields = vec![SortField::new_with_options(data_type.clone(), options)];
-        if !RowConverter::supports_fields(&fields) {
+        if !Converter::takes(data_type) {
             return not_impl_err!("MIN and MAX of {data_type}");
         }
-        let converter = RowConverter::new(fields)?;
-        let null = converter.convert_columns(&[new_null_array(data_type, 1)])?.row(0).data().to_vec();
-        Ok(NestedExtreme { max, converter, null, best: Vec::new(), bytes: 0 })
+        // Both ascend: within a descending value NULLs would lie elsewhere.
+        let converter = Converter::new(&[(data_type.clone(), false)])?;
+        Ok(NestedExtreme { max, converter, best: Vec::new(), bytes: 0 })
     }
 
     fn add(
@@ -44,7 +39,7 @@ impl NestedExtreme {
         total: usize,
     ) -> DfResult<()> {
         self.best.resize(total, None);
-        let rows = self.converter.convert_columns(&[normalised(column)])?;
+        let rows = self.converter.rows(column)?;
         for (row, &group) in groups.iter().enumerate() {
             if column.is_null(row) || !passes(filter, row) {
                 continue;
@@ -79,9 +74,7 @@ impl GroupsAccumulator for NestedExtreme {
     fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
         let best = emit(&mut self.best, to);
         self.bytes -= best.iter().flatten().map(Vec::len).sum::<usize>();
-        let parser = self.converter.parser();
-        let rows = best.iter().map(|row| parser.parse(row.as_deref().unwrap_or(&self.null)));
-        Ok(self.converter.convert_rows(rows)?.swap_remove(0))
+        self.converter.column(best.iter().map(Option::as_deref))
     }
 
     fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
@@ -97,6 +90,6 @@ impl GroupsAccumulator for NestedExtreme {
     }
 
     fn size(&self) -> usize {
-        self.best.capacity() * size_of::<Option<Vec<u8>>>() + self.bytes
+        self.best.capacity() * size_of::<Option<Vec<u8>>>() + self.bytes + self.converter.size()
     }
 }
