@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn in_reads_a_value_without_parentheses() {
         assert_eq!(nested("a IN b || c AND d"), "((a IN (b || c)) AND d)");
-        assert_eq!(nested("a + 1 NOT IN b"), "NOT ((a + 1) IN b)");
+        assert_eq!(nested("a + 1 NOT IN b"), "NOT (a + 1 IN b)");
         assert_eq!(nested("a IN [1, 2] = b"), "((a IN [1, 2]) = b)");
         assert_eq!(nested("a IN (1, 2)"), "a IN (1, 2)");
         assert_eq!(nested("position(a IN b)"), "POSITION(a IN b)");

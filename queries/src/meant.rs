@@ -151,7 +151,7 @@ mod tests {
         for (name, said) in [
             ("ranges", "did you mean range?"),
             ("csv_scan", "write FROM 'path'; CREATE VIEW and --table NAME=PATH give it a name"),
-            ("pages", "there are: range, generate_series, functions, bdb, transform"),
+            ("pages", "there are: range, generate_series, json_each, json_tree, functions, bdb, transform"),
         ] {
             assert_eq!(table_function(name), said, "{name}");
         }

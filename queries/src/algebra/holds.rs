@@ -7,7 +7,7 @@ use datafusion_common::ScalarValue;
 use expressions::functions::json::{Holds, OfJson};
 use expressions::functions::lists::lambda;
 
-use super::{Call, ColumnId, Columns, Expr, Kind, SubqueryKind};
+use super::{Call, Column, ColumnId, Columns, Expr, Kind, SubqueryKind};
 
 /// Functions that give one of their arguments.
 const CHOICES: [&str; 6] = ["coalesce", "nvl", "ifnull", "nvl2", "greatest", "least"];
@@ -66,10 +66,16 @@ impl Columns {
 
     /// Another column like one.
     pub fn again(&mut self, id: ColumnId) -> ColumnId {
-        let column = self.get(id).clone();
-        let again = self.add(column.name, column.data_type);
-        self.mark(again, column.holds);
-        again
+        let name = self.get(id).name.clone();
+        self.renamed(id, name)
+    }
+
+    /// A new column of the same type, under another name.
+    pub fn renamed(&mut self, id: ColumnId, name: impl Into<String>) -> ColumnId {
+        let Column { data_type, holds, .. } = self.get(id).clone();
+        let renamed = self.add(name, data_type);
+        self.mark(renamed, holds);
+        renamed
     }
 
     /// Whether the values of an expression are JSON.

@@ -203,7 +203,7 @@ impl<'a> Binder<'a> {
     /// Reads the rows of a stage, under columns of its own.
     pub(super) fn reader(&mut self, stage: usize, fields: &[Field]) -> Bound {
         let own = |field: &Field| {
-            let id = self.columns.again(field.id);
+            let id = self.columns.renamed(field.id, &field.name);
             Field { id, name: field.name.clone() }
         };
         let fields: Vec<Field> = fields.iter().map(own).collect();

@@ -68,12 +68,8 @@ fn is_of_select(said: &Said<'_>, at: usize) -> bool {
             },
             Some(Token::LParen | Token::LBracket | Token::LBrace | Token::SemiColon) => return false,
             _ if said.is(before, "SELECT") => return true,
-            // `* EXCEPT (a)` leaves a column out, and `SELECT * EXCEPT FROM t` takes rows away.
-            _ if said.is(before, "EXCEPT")
-                && before + 1 < at
-                && before > 0
-                && said.token(before - 1) == Some(&Token::Mul) =>
-            {
+            // `* EXCEPT (a)` leaves a column out.
+            _ if said.is(before, "EXCEPT") && before > 0 && said.token(before - 1) == Some(&Token::Mul) => {
                 before
             }
             _ if said.is_one(before, &BEFORE[..3]) || said.is(before, "WITH") => return false,
@@ -106,7 +102,7 @@ mod tests {
             ("SELECT (a) IS DISTINCT FROM b WHERE c", "SELECT (a) IS DISTINCT FROM b WHERE c"),
             ("SELECT * EXCEPT (a) FROM t WHERE c", "SELECT * EXCEPT (a) FROM t WHERE c"),
             ("SELECT t.* EXCEPT (a) FROM t WHERE c", "SELECT t.* EXCEPT (a) FROM t WHERE c"),
-            ("FROM t SELECT * EXCEPT FROM u WHERE c", "FROM t SELECT * EXCEPT SELECT * FROM u WHERE c"),
+            ("FROM t SELECT a EXCEPT FROM u WHERE c", "FROM t SELECT a EXCEPT SELECT * FROM u WHERE c"),
             (
                 "FROM t JOIN u ON a IS NOT DISTINCT FROM b WHERE c",
                 "SELECT * FROM t JOIN u ON a IS NOT DISTINCT FROM b WHERE c",
