@@ -48,7 +48,7 @@ fn result_formats() -> impl TypedValueParser<Value = ResultFormat> {
         .try_map(|name| ResultFormat::named(&name).ok_or("there is no such format"))
 }
 
-/// The front doors.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a SQL query over files.

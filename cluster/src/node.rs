@@ -216,7 +216,7 @@ impl NodeClient {
         })
     }
 
-    /// Asks a question, and gives the connection. A node that has too many strangers at its door closes connections, so
+    /// Asks a question, and gives the connection. A node with too many clients that have proved nothing yet closes connections, so
     /// the client tries again.
     fn connect(&self, ask: &Ask) -> Result<Socket> {
         let begun = Instant::now();

@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    /// The plan of a filter over a table of which so many rows are guessed.
+    /// The plan of a filter over a table that is estimated to have so many rows.
     fn plan(rows: u64, bytes: u64) -> Arc<Plan> {
         let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, true)]));
         let set = FileSet {

@@ -235,7 +235,7 @@ impl Manifest {
         Ok(text)
     }
 
-    /// Writes the manifest of a directory: aside, synced, renamed. A manifest that is there is replaced.
+    /// Writes the manifest of a directory: to a temporary file, synced, renamed. A manifest that is there is replaced.
     pub fn write(&self, directory: &Path) -> Result<(), ManifestError> {
         let path = directory.join(FILE_NAME);
         let io = |action| {

@@ -81,7 +81,7 @@ pub struct WriteOptions {
 pub struct Rows<'a, L> {
     /// The number of files, including empty ones.
     pub files: usize,
-    /// Deals the lanes.
+    /// Gives the lanes, one after another.
     pub deal: Dealer<'a, L>,
     /// Reads batches, each with the number of its file. The numbers ascend from lane to lane.
     pub read: Reader<'a, L, (usize, RecordBatch)>,

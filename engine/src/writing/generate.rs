@@ -20,7 +20,7 @@ const LANE_BYTES: u64 = 4 << 20;
 /// The bytes of a batch as text, about, for a table whose units have an unknown number of rows.
 const BATCH_BYTES: u64 = 1 << 20;
 
-/// A stretch of rows of one part file.
+/// A range of rows of one part file.
 pub(crate) struct Lane {
     /// The number of the file among the wanted files.
     part: usize,

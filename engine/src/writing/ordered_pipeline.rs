@@ -5,7 +5,7 @@
 //! one      many     one     many     one thread at a time
 //! ```
 //!
-//! The pipeline deals *lanes* in order and reads them in parallel. Each lane gives items. The pipeline cuts items into
+//! The pipeline assigns *lanes* in order and reads them in parallel. Each lane gives items. The pipeline cuts items into
 //! pieces of work in the order of lanes, does the work in parallel, and puts the results in order.
 //!
 //! # Contract

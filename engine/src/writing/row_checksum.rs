@@ -1,8 +1,8 @@
 //! A checksum of rows in their order. Two tables have the same checksum if they have the same values in the same rows.
-//! Tables that differ have the same one by a chance of about 2⁻⁶⁴ for each column and stretch of rows.
+//! Tables that differ have the same one by a chance of about 2⁻⁶⁴ for each column and range of rows.
 //!
 //! Each value is hashed, and then that hash is hashed together with the number of its row. The checksum is the sums of
-//! these words, a sum for each column and each stretch of `STRETCH` rows. The row number is in each word, so that
+//! these words, a sum for each column and each range of `STRETCH` rows. The row number is in each word, so that
 //! rows that change places change the sum. So any thread can add the words in any order, and it doesn't matter how
 //! batches are cut.
 //!
@@ -27,7 +27,7 @@ use crate::dataflow::batch::list_values;
 use crate::error::{Error, Result};
 use crate::state::hash::{NULL, hash_bytes, hash_view, hash_word};
 
-/// The number of rows of a stretch: they have one sum, and an error names a whole stretch.
+/// The number of rows of a range: they have one sum, and an error names a whole range.
 const STRETCH: u64 = 1 << 16;
 
 /// An odd factor of row numbers, so that neighbouring rows have hashes far apart (2⁶⁴ over the golden ratio).
@@ -43,7 +43,7 @@ pub struct RowChecksum {
 #[derive(Debug, Default)]
 struct Sums {
     rows: u64,
-    /// For each stretch of rows, the sums of all columns.
+    /// For each range of rows, the sums of all columns.
     words: Vec<u64>,
 }
 
@@ -120,7 +120,7 @@ impl RowChecksum {
     }
 }
 
-/// The sums of each stretch in which the rows from `first` on lie.
+/// The sums of each range in which the rows from `first` on lie.
 fn sum(first: u64, hashes: &[u64]) -> Vec<u64> {
     let (mut sums, mut row, mut rest) = (Vec::new(), first, hashes);
     while !rest.is_empty() {

@@ -1,4 +1,4 @@
-//! Row encodings: the same rows, or the same error, whether a file is read whole, as a pipe, in turns or in morsels.
+//! Row encodings: the same rows, or the same error, whether a file is read whole, as a pipe, in sequential splits or in morsels.
 
 use std::sync::Arc;
 

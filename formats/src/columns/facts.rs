@@ -1,4 +1,4 @@
-//! What footers say of the values of columns, for guesses.
+//! What footers say of the values of columns, for estimates.
 
 use std::cmp::Ordering;
 

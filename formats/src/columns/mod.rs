@@ -5,7 +5,7 @@
 //! - [`tail`]: the end of a file, where footers lie.
 //! - [`adapt`]: columns as a file has them to the columns that a scan wants.
 //! - [`bounds`]: zone maps against what a scan wants.
-//! - [`facts`]: what footers say of values, for guesses.
+//! - [`facts`]: what footers say of values, for estimates.
 //! - [`groups`]: row groups to morsels.
 //! - [`guard`]: panics of other people's decoders become errors.
 

@@ -107,7 +107,7 @@ impl SchemaProbe for CsvProbe {
         for column in 0..columns {
             let mut fields = self.fields(head, column, count).skip(headers);
             if self.columns.is_text(column) {
-                // Whatever its values are. But a record with a wrong quote is passed over where types are guessed, and
+                // Whatever its values are. But a record with a wrong quote is passed over where types are inferred, and
                 // one more is looked at in its place.
                 clear &= !quoted || fields.all(|field| self.is_well_quoted(head, field));
                 continue;

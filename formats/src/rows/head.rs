@@ -1,4 +1,4 @@
-//! The first records of a file, for guesses.
+//! The first records of a file, for estimates.
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;

@@ -24,7 +24,7 @@
 //! - [`bits`]: where bytes occur, 64 at a time.
 //! - [`encoder`]: blocks of rows to bytes.
 //! - [`wider`]: the type that holds the values of two.
-//! - [`head`](mod@head): the first records of a file, for guesses.
+//! - [`head`](mod@head): the first records of a file, for estimates.
 //! - [`infer`](mod@infer), [`shape`]: types from examples; [`schema_probe`]: whether others have the same.
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 

@@ -1,4 +1,4 @@
-//! The automaton of quotes in csv, and what a stretch of bytes does to each of its states.
+//! The automaton of quotes in csv, and what a range of bytes does to each of its states.
 //!
 //! A quote opens only at the beginning of a field; inside, two quotes are one, and a single one closes. Everywhere
 //! else a quote is a byte like any other.
@@ -82,7 +82,7 @@ impl State {
     }
 }
 
-/// What a stretch of bytes does: for each state before it the state behind it.
+/// What a range of bytes does: for each state before it the state behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition([State; 5]);
 
@@ -120,12 +120,12 @@ impl Transition {
         Some(Transition(states))
     }
 
-    /// The state behind the stretch.
+    /// The state behind the range.
     pub fn apply(&self, before: State) -> State {
         self.0[before as usize]
     }
 
-    /// Adds bytes at the end of the stretch.
+    /// Adds bytes at the end of the range.
     pub fn extend(&mut self, bytes: &[u8], marks: Marks) {
         let Some((&first, rest)) = bytes.split_first() else { return };
         // Behind one byte most states are the same, so the rest is mostly scanned twice and not five times.

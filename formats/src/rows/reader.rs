@@ -80,7 +80,7 @@ pub struct RowReader {
 pub(super) enum Phase {
     /// All bytes of the morsel are asked for, to find what its quotes do.
     Gather { shared: Arc<SharedBorders>, morsel: usize, asked: bool },
-    /// The state at the beginning is looked up, or guessed.
+    /// The state at the beginning is looked up, or assumed.
     Speculative,
     /// The morsels before have to be looked at first.
     Await { shared: Arc<SharedBorders>, morsel: usize },

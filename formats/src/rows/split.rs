@@ -146,15 +146,15 @@ impl Borders for SharedBorders {
     }
 }
 
-/// What the morsels of a file of lines share: the longest stretch that is known to lie within one record.
+/// What the morsels of a file of lines share: the longest range that is known to lie within one record.
 #[derive(Default)]
 pub struct SharedWithin(Mutex<Range<u64>>);
 
-/// Stretches shorter than this are not worth being known.
+/// Ranges shorter than this are not worth being known.
 const WITHIN_BYTES: u64 = 1 << 20;
 
 impl SharedWithin {
-    /// A record that began before this stretch ends where it does.
+    /// A record that began before this range ends where it does.
     pub fn publish(&self, stretch: Range<u64>) {
         let length = |range: &Range<u64>| range.end.saturating_sub(range.start);
         if length(&stretch) >= WITHIN_BYTES {

@@ -6,7 +6,7 @@
 //!
 //! Modules in the order in which a row is made:
 //! - [`random`]: random numbers addressed by key and counter.
-//! - [`parts`]: how the rows of a table are dealt to part files.
+//! - [`parts`]: how the rows of a table are assigned to part files.
 //! - [`url`]: page number to URL, without repeats.
 //! - [`links`]: how many links lead to a page, and which page a link leads to.
 //! - [`agents`], [`lists`]: the user agents, locales and words that values are picked from.

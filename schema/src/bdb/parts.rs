@@ -1,7 +1,7 @@
-//! How the units of a table are dealt to part files.
+//! How the units of a table are assigned to part files.
 //!
 //! The published files came from reducers that each took every k-th page, so that each file runs from the most
-//! linked pages to the least. Here chunks of consecutive units are dealt in turn, which gives every file the same
+//! linked pages to the least. Here chunks of consecutive units are assigned in turn, which gives every file the same
 //! shape and lets the number of files change without changing any row.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub struct Division {
 }
 
 impl Division {
-    /// Deals `units` units to `parts` parts (at least one).
+    /// Assigns `units` units to `parts` parts (at least one).
     pub fn new(units: u64, parts: u64) -> Division {
         let parts = parts.max(1);
         let chunk = (units / parts.saturating_mul(CHUNKS_PER_PART)).clamp(1, MAX_CHUNK);

@@ -44,7 +44,7 @@ pub type Sink<'a, O> = Box<dyn FnMut(O) -> Result<()> + Send + 'a>;
 
 /// The stages of a pipeline. `L` is a lane, `I` an item, `W` a piece of work and `O` its result.
 pub struct Stages<'a, L, I, W, O> {
-    /// Gives the next lane. It should leave the opening of files to `read`, because only one thread at a time deals.
+    /// Gives the next lane. It should leave the opening of files to `read`, because only one thread at a time calls it.
     pub deal: Dealer<'a, L>,
     /// Gives the next item of a lane.
     pub read: Reader<'a, L, I>,

@@ -1,10 +1,10 @@
-//! Guessed types of lists, structs and maps for many files.
+//! Inferred types of lists, structs and maps for many files.
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
-/// The type of a column that has these guessed types, both nested, in two files: a struct has the fields of both.
+/// The type of a column that has these inferred types, both nested, in two files: a struct has the fields of both.
 pub fn combined(a: &DataType, b: &DataType) -> Option<DataType> {
     let both = |a: &FieldRef, b: &FieldRef| {
         let data_type = super::combined(a.data_type(), b.data_type(), true, true)?;

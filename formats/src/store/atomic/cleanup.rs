@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::make::open_partial;
 use super::temporary::{Temporary, remove_directory, remove_empty};
 
-/// What this program is started with as a sweeper.
+/// What this program is started with as a cleaner.
 static WORDS: OnceLock<&[&str]> = OnceLock::new();
 
 /// So long others have to see that a process is lost with which they write into a directory: they are ended for that, and
