@@ -1,5 +1,5 @@
 # make demo    builds, makes a small benchmark set, converts it to buren and runs the ten queries
-# make test    everything that a change must pass: format, clippy, tests, the oracle, random statements
+# make test    everything that a change must pass: format, documents, clippy, tests, the oracle, random statements
 # make bench   palais against DuckDB, Polars and DataFusion on 20 million rows
 # make answers the ten queries on 20 million rows, over csv, Parquet and buren with 1, 2 and 5 workers, against DuckDB
 # make formats every encoding with every compression on 20 million rows: bytes, seconds, answers against DuckDB's
@@ -43,8 +43,9 @@ demo: build
 	done
 
 test: tools venv others
-	@echo "== 1 of 5: format"
+	@echo "== 1 of 5: format, and the documents' sentences and links"
 	cargo fmt --all --check
+	$(PYTHON) tests/docs.py
 	@echo "== 2 of 5: the build of the tests"
 	cargo test --locked --release --workspace --no-run
 	@echo "== 3, 4 and 5 side by side; what each prints is shown when it ends"
