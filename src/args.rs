@@ -63,8 +63,8 @@ pub enum Command {
     Generate(Generate),
     /// Print the schema of files, as text that --schema reads.
     Schema(Schema),
-    /// Print what lies in files: format, rows, bytes and columns; of Parquet, Arrow and buren the row groups, and of each
-    /// column the encoding, the bytes, the least and the greatest value.
+    /// Print what lies in files: format, rows, bytes and columns. Of Parquet, Arrow and buren also the row groups, and
+    /// of each column the encoding, the bytes, the least and the greatest value.
     Inspect(Inspect),
     /// Keep the result of a query up to date as files are added; prints changes as JSON lines with __diff.
     Watch(Watch),
@@ -361,8 +361,8 @@ pub struct Execution {
     /// Groups that do not fit are put on disk, in the directory that TMPDIR names or in /var/tmp.
     #[arg(long, value_name = "SIZE", value_parser = session::variables::memory)]
     pub memory_limit: Option<u64>,
-    /// A join copies its smaller input to every worker if that is estimated at no more than this; a larger one is spread
-    /// over the workers by its keys, and in a single process all but tiny ones. 16MiB if not given.
+    /// A join copies its smaller input to every worker if that is estimated at no more than this. A larger one is
+    /// spread over the workers by its keys, and in a single process all but tiny ones. 16MiB if not given.
     #[arg(long, value_name = "SIZE", value_parser = session::variables::size)]
     pub broadcast_limit: Option<u64>,
     /// Allow transform() to start commands.
@@ -383,13 +383,13 @@ pub struct Run {
     /// Write the result to a file.
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// The compression of that file: none, gzip, zlib, snappy, lz4 or zstd, as far as its format takes it; what its name
-    /// says, or what is usual, if not given.
+    /// The compression of that file: none, gzip, zlib, snappy, lz4 or zstd, as far as its format takes it. It is what
+    /// its name says, or what is usual, if not given.
     #[arg(long, value_name = "COMPRESSION", requires = "output",
         value_parser = PossibleValuesParser::new(formats::compress::names()))]
     pub compression: Option<String>,
-    /// Write the result into directories that the values of these columns name, such as year=2026/month=5: the output is
-    /// a directory, and its files have the other columns.
+    /// Write the result into directories that the values of these columns name, such as year=2026/month=5. The output
+    /// is a directory, and its files have the other columns.
     #[arg(long, value_name = "COLUMNS", requires = "output", value_delimiter = ',')]
     pub partition_by: Option<Vec<String>>,
     /// Replace a file that is already there.

@@ -1,7 +1,7 @@
 //! palais: SQL over files on timely dataflow.
 //!
-//! The binary parses flags into resolved settings, calls the packages that do the work, prints, and turns every error
-//! into one message and an exit code. Nothing is computed here.
+//! The binary parses flags into resolved settings, calls the packages that do the work, and prints. It turns every
+//! error into one message and an exit code. Nothing is computed here.
 //!
 //! Exit codes: 0 done; 1 the query or the data failed; 2 wrong usage; 70 an internal error; 130 interrupted.
 

@@ -1,9 +1,9 @@
 //! How fast a column format is written and read: `decode_speed FORMAT COMPRESSION [ROWS | FILE.parquet]`.
 //!
-//! Writes a table like the benchmark's `uservisits`, or what lies in a Parquet file, to a temporary file, then reads
-//! its first and fourth column (`sourceIP` and `adRevenue`) and all columns, on one thread from the page cache, five times
-//! each. A given file is read and written by the `parquet` crate as well, as that does it by default. Rates are by the
-//! thread's time on a core, system calls included, so that other work on the machine shows little.
+//! Writes a table like the benchmark's `uservisits`, or what lies in a Parquet file, to a temporary file. Then it reads
+//! its first and fourth column (`sourceIP` and `adRevenue`) and all columns, on one thread from the page cache, five
+//! times each. A given file is read and written by the `parquet` crate as well, as that does it by default. Rates are
+//! by the thread's time on a core, system calls included, so that other work on the machine shows little.
 
 use std::error::Error;
 use std::fs::File;

@@ -84,8 +84,8 @@ pub struct DataError {
     pub path: PathBuf,
     /// The record's number in the file, counted from 1, where it is known.
     pub row: Option<u64>,
-    /// The line in the file, counted from 1, where it is known; other than the row where there is a header or where
-    /// records hold newlines.
+    /// The line in the file, counted from 1, where it is known. It is other than the row where there is a header or
+    /// where records hold newlines.
     pub line: Option<u64>,
     /// The byte offset in the (decompressed) file at which the bad value or record begins.
     pub offset: Option<u64>,

@@ -38,8 +38,8 @@ pub struct PartInspection {
 pub struct ChunkInspection {
     /// The column's name.
     pub column: String,
-    /// The bytes before compression: of buren those of the values, their width times the rows that have one, or of text and
-    /// bytes their lengths; of others those of what is encoded.
+    /// The bytes before compression. Of buren they are those of the values, their width times the rows that have one,
+    /// or of text and bytes their lengths. Of others they are those of what is encoded.
     pub raw_bytes: Option<u64>,
     /// The bytes in the file.
     pub stored_bytes: u64,

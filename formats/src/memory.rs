@@ -24,8 +24,8 @@ thread_local! {
     static READING: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
 }
 
-/// Sets who knows what may be used. It is given a number of bytes, and says what they would lead to if there is no room for
-/// them, as a clause that follows "which would".
+/// Sets who knows what may be used. It is given a number of bytes, and says what they would lead to if there is no room
+/// for them. It says so as a clause that follows "which would".
 pub fn ask_by(ask: Ask) {
     // Set once; a second call wants the same.
     let _ = ASK.set(ask);

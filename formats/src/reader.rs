@@ -47,8 +47,8 @@ pub trait FileReader: Send {
     /// The bytes of one range that [`Next::Need`] named, fewer only at the end of the file.
     fn give(&mut self, range: Range<u64>, bytes: Bytes) -> Result<()>;
 
-    /// Has the reader go on with another whole file of the same columns when this one ends, so that the rows of many
-    /// small files fill batches together. False if it can't. Only the bytes of one file are asked for at a time, see
+    /// Has the reader go on with another whole file of the same columns when this one ends. So the rows of many small
+    /// files fill batches together. False if it can't. Only the bytes of one file are asked for at a time, see
     /// [`FileReader::followed`].
     fn follow(&mut self, _next: &Morsel) -> bool {
         false

@@ -8,7 +8,7 @@ use crate::memory::count_to_the_end;
 /// threads, where the system has no more, it takes longer.
 ///
 /// Each of them is joined. One whose handle is dropped is detached, and glibc looks at it once more after that (its bug
-/// 19951): if it has ended meanwhile, a stack this large is no longer mapped, and the process ends.
+/// 19951). If it has ended meanwhile, a stack this large is no longer mapped, and the process ends.
 pub fn side_by_side(name: &str, stack: usize, others: usize, work: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         let own = || {

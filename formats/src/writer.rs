@@ -26,8 +26,8 @@ pub trait FileEncoder: Send + Sync {
     /// Encodes one block, given as batches that together have its rows.
     fn encode(&self, batches: &[RecordBatch]) -> Result<Block>;
 
-    /// Encodes one block as [`FileEncoder::encode`] does, or as several that follow one another, where blocks can be of
-    /// any number of rows and one would be large.
+    /// Encodes one block as [`FileEncoder::encode`] does, or as several that follow one another. It does the latter
+    /// where blocks can be of any number of rows and one would be large.
     fn encode_all(&self, batches: &[RecordBatch]) -> Result<Vec<Block>> {
         Ok(vec![self.encode(batches)?])
     }

@@ -1,9 +1,9 @@
 //! The bounds of a statement, so that planning it can't exhaust the stack.
 //!
 //! The parser, the binder and the rules walk trees with a call for each level. A chain such as `a + b + c` is as deep
-//! as it has operators, whatever the parser's own bound on nesting is. So the depth is bounded on the tokens, which no call
-//! is nested for, and what may grow behind them on the tables and the plan. Time and memory of planning have limits of their
-//! own, in the binary.
+//! as it has operators, whatever the parser's own bound on nesting is. So the depth is bounded on the tokens, which no
+//! call is nested for. What may grow behind them is bounded on the tables and the plan. Time and memory of planning
+//! have limits of their own, in the binary.
 //!
 //! - `tokens`: how deep the tokens of a statement can nest a tree.
 

@@ -1,5 +1,5 @@
-//! The dialect that the parser reads: sqlparser's generic one, with `||` and `^` where DuckDB and PostgreSQL have them, `->`
-//! and `->>` where DuckDB has them, GLOB, and IN of a list.
+//! The dialect that the parser reads. It is sqlparser's generic one, with `||` and `^` where DuckDB and PostgreSQL have
+//! them. It has `->` and `->>` where DuckDB has them, GLOB, and IN of a list.
 
 use std::any::TypeId;
 
@@ -92,8 +92,8 @@ impl Dialect for Palais {
         GenericDialect.dialect()
     }
 
-    /// `||` and `->>` bind less tightly than arithmetic, and more tightly than comparisons; `^` more tightly than `*`; GLOB as
-    /// LIKE; `->` less tightly than all others.
+    /// `||` and `->>` bind less tightly than arithmetic, and more tightly than comparisons. `^` binds more tightly than
+    /// `*`, GLOB as LIKE, and `->` less tightly than all others.
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         match &parser.peek_token_ref().token {
             Token::StringConcat | Token::LongArrow => Some(Ok(self.prec_value(Precedence::Pipe))),

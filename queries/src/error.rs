@@ -136,7 +136,7 @@ impl Error {
         self.at(Span::new(point, point))
     }
 
-    /// At a word, where the syntax tree has no place: it is looked for in the text, from the begin of the place on that
+    /// At a word, where the syntax tree has no place. It is looked for in the text, from the begin of the place on that
     /// [`Error::at`] gives.
     pub fn at_word(self, word: &str) -> Error {
         match self {

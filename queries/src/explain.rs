@@ -370,8 +370,8 @@ pub fn is_far(node: &Node, rows: u64, workers: usize, may_stop: bool) -> bool {
     is_more || is_less
 }
 
-/// For each input of an operator whether it may be stopped before it has given all of its rows; `may_stop` says that the
-/// operator itself may.
+/// For each input of an operator whether it may be stopped before it has given all of its rows. `may_stop` says that
+/// the operator itself may.
 pub fn stops_inputs(node: &Node, may_stop: bool) -> Vec<bool> {
     let of = |input: usize| match &node.op {
         Op::Limit { fetch: Some(_), .. } => true,

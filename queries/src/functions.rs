@@ -33,7 +33,7 @@ const SYNTAX: [&str; 9] = [
     lists::text::MAP,
 ];
 
-/// The names of functions that are registered nowhere: those that stand for another expression, take a lambda, compute an
+/// The names of functions that are registered nowhere. They stand for another expression, take a lambda, compute an
 /// aggregate of items, or are of structs or maps.
 pub fn made() -> impl Iterator<Item = &'static str> {
     let made = standing::names().chain(items::names()).chain(nested::lambda_names());

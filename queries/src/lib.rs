@@ -80,7 +80,7 @@ pub struct Settings {
     pub integer_division: bool,
     /// Whether `transform()` may start the user's command.
     pub allow_scripts: bool,
-    /// Whether the rows of the result may stay on the workers where they are: they are brought to worker 0 only if they
+    /// Whether the rows of the result may stay on the workers where they are. They are brought to worker 0 only if they
     /// have an order.
     pub spread_result: bool,
 }

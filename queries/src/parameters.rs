@@ -1,6 +1,6 @@
 //! The parameters of a statement, `?`, `$1` and `$name`, and values in their place.
 //!
-//! A value is put into the syntax tree as a literal of its type, so that planning sees what it would see in the text: a
+//! A value is put into the syntax tree as a literal of its type. So planning sees what it would see in the text: a
 //! filter over a parameter finds its zone maps and estimates.
 
 use std::collections::BTreeMap;

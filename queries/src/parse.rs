@@ -6,8 +6,8 @@
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
 //! - `aliases`, `comprehensions`, `exclude`, `froms`, `joins`, `limits`, `materialized`, `named_tables`, `powers`,
-//!   `samples`, `stars`, `values`: what the parser reads in another dialect alone, or not at all; `said`: the tokens that
-//!   they look at.
+//!   `samples`, `stars`, `values`: what the parser reads in another dialect alone, or not at all. `said`: the tokens
+//!   that they look at.
 
 mod aliases;
 pub(crate) mod calls;

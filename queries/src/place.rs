@@ -121,7 +121,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Where the name of a table or of a setting stands, quoted or not: of several places the first one behind a word that
+/// Where the name of a table or of a setting stands, quoted or not. Of several places the first one behind a word that
 /// such a name follows, or else behind a comma.
 fn named(text: &str, tokens: &[(TokenKind, Range<usize>)], name: &str) -> Option<Range<usize>> {
     const BEFORE: [&str; 11] =

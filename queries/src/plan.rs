@@ -306,8 +306,8 @@ pub struct AggregateCall {
     pub state_columns: usize,
 }
 
-/// Computes functions over windows. The rows of a partition are given one behind the other, in the order of the window;
-/// the results are columns behind those of the input.
+/// Computes functions over windows. The rows of a partition are given one behind the other, in the order of the window.
+/// The results are columns behind those of the input.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// The columns in which the rows of a partition are equal.
@@ -424,12 +424,12 @@ pub struct Join {
     pub kind: JoinType,
     /// The input that is kept in the hash table; the other one streams past it.
     pub build: Side,
-    /// Whether the workers of a process probe each other's build sides: the build side's rows are spread by the hash
-    /// of their keys, the probe side's are wherever they are.
+    /// Whether the workers of a process probe each other's build sides. The build side's rows are spread by the hash of
+    /// their keys, the probe side's are wherever they are.
     pub shared: bool,
-    /// Whether a worker keeps probe rows of heavy keys, which it would send to another one, and gets the build rows of
-    /// these keys from there. Both sides are spread by the hash of their keys, which alone decide where build rows are
-    /// given at the end.
+    /// Whether a worker keeps probe rows of heavy keys, which it would send to another one. It then gets the build rows
+    /// of these keys from there. Both sides are spread by the hash of their keys, which alone decide where build rows
+    /// are given at the end.
     pub replicates: bool,
     /// Whether the build side is the same in all rounds of a recursion. It is made in the first one.
     pub repeats: bool,

@@ -1,4 +1,4 @@
-//! Views: names of queries. A query that reads some is given them as CTEs, before its own, so that a view sees none of the
+//! Views: names of queries. A query that reads some is given them as CTEs, before its own. So a view sees none of the
 //! CTEs of the query that reads it.
 
 use std::collections::BTreeMap;

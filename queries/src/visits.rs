@@ -1,4 +1,4 @@
-//! The parser's visits to the nodes of a statement, compiled once for all visitors: an instance of them has code for
+//! The parser's visits to the nodes of a statement, compiled once for all visitors. An instance of them has code for
 //! every kind of node, and those of ten visitors took long to compile.
 
 use std::ops::ControlFlow;

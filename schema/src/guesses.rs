@@ -1,5 +1,5 @@
-//! What is guessed of a table before it is read: from the sizes of its files and their first records, and from what footers
-//! say of values.
+//! What is estimated of a table before it is read. It comes from the sizes of its files and their first records, and
+//! from what footers say of values.
 //!
 //! Plans depend on guesses, and results never do: what is known for certain stands in [`Table`](crate::Table) itself. The
 //! process that opens a table makes them, and others get them with it, so that all plan alike.

@@ -10,14 +10,14 @@
 //! | `format` | [`FormatOptions`] |
 //! | `files` | a list in the order of rows: `name`, `rows`, `bytes`, `crc32` of all bytes, and `blocks` |
 //!
-//! `blocks` is a list of `[offset, rows, raw, crc32]`: at this byte of the file begins a block of so many rows, which
-//! can be read without what lies before it. What the block holds has `raw` bytes before compression. Its checksum is
-//! that of the file's bytes from here to the next block or, for the last one, to the end; that of the first one begins
-//! with the file, and so does its raw size, where something (a csv header) lies before it. So the blocks cover the file.
-//! The list may be empty. Pairs `[offset, rows]`, which were written before, tell how many rows there are and no more.
+//! `blocks` is a list of `[offset, rows, raw, crc32]`: at this byte of the file begins a block of so many rows. It can
+//! be read without what lies before it. What the block holds has `raw` bytes before compression. Its checksum is that
+//! of the file's bytes from here to the next block or, for the last one, to the end. That of the first one begins with
+//! the file, and so does its raw size, where something (a csv header) lies before it. So the blocks cover the file. The
+//! list may be empty. Pairs `[offset, rows]`, which were written before, tell how many rows there are and no more.
 //!
-//! In a directory here the manifest is written after all files, and in a store before them. A file that it lists and that is
-//! missing is an error of whoever reads the dataset, so that half of one is never taken for the whole.
+//! In a directory here the manifest is written after all files, and in a store before them. A file that it lists and
+//! that is missing is an error for the reader of the dataset. So half of one is never taken for the whole.
 
 use std::collections::HashSet;
 use std::fs::File;

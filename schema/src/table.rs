@@ -139,7 +139,7 @@ impl FileSet {
         self.files.iter().map(|f| f.bytes).sum()
     }
 
-    /// The layout of a file, or `None` where the file holds the table's first [`FileSet::file_columns`] columns, in
+    /// The layout of a file. It is `None` where the file holds the table's first [`FileSet::file_columns`] columns, in
     /// their order and types, under the compression of [`FileSet::format`].
     pub fn layout(&self, file: &FileEntry) -> Option<&FileLayout> {
         file.layout.and_then(|i| self.layouts.get(i))
@@ -244,7 +244,7 @@ pub enum OnError {
 pub struct FormatOptions {
     /// The name of the encoding (`csv`, `jsonl`, `text`, `parquet`, `arrow`, `buren`).
     pub encoding: String,
-    /// The name of the compression around the file (`none`, `gzip`, `zlib`, `snappy`, `lz4`, `zstd`); formats that
+    /// The name of the compression around the file (`none`, `gzip`, `zlib`, `snappy`, `lz4`, `zstd`). Formats that
     /// compress inside read `none`, and take it as the inner codec when they write.
     pub compression: String,
     /// csv: the byte between fields.
@@ -253,7 +253,7 @@ pub struct FormatOptions {
     pub quote: u8,
     /// csv: whether the first row holds the names.
     pub header: bool,
-    /// csv: whether types were inferred from examples. A number then is what a number is printed as: a phone number,
+    /// csv: whether types were inferred from examples. A number then is what a number is printed as. A phone number,
     /// `+4930123`, or a zip code, `01067`, behind those examples is no value of a column of numbers.
     #[serde(default)]
     pub inferred: bool,
@@ -320,7 +320,7 @@ impl Default for FormatOptions {
 
 /// How much of a column is wanted: the first characters of each of its texts.
 ///
-/// A reader may give whole texts, or cut some of them behind so many characters or later ones: the function that cuts
+/// A reader may give whole texts, or cut some of them behind so many characters or later ones. The function that cuts
 /// them is evaluated above the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnPrefix {

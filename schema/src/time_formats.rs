@@ -1,6 +1,6 @@
-//! Dates and times as text by a format, and back: what `strftime` and `strptime` do. The specifiers are DuckDB's, which are
-//! those of C, fractions of a second (`%g` has three digits, `%f` six and `%n` nine), and numbers without zeros before them
-//! (`%-d`).
+//! Dates and times as text by a format, and back: what `strftime` and `strptime` do. The specifiers are DuckDB's, which
+//! are those of C, with fractions of a second (`%g` has three digits, `%f` six and `%n` nine). There are numbers
+//! without zeros before them, too (`%-d`).
 
 use arrow_array::timezone::Tz;
 use chrono::{Datelike, NaiveDate, TimeDelta, TimeZone, Weekday};
@@ -53,7 +53,7 @@ impl TimeFormat {
         self.0.iter().any(is_time)
     }
 
-    /// The days since 1970 and the nanoseconds of the day that a text says; `None` if it does not have the format, or
+    /// The days since 1970 and the nanoseconds of the day that a text says. `None` if it does not have the format, or
     /// there is no such day.
     pub fn read(&self, text: &str) -> Option<(i64, i64)> {
         Reading::new(text).all(&self.0)

@@ -1,6 +1,6 @@
-//! How long a scan of 64 files takes whose store answers each request after 50 ms, beside its bound: the time of decoding
-//! (the same scan of files here), or that of its requests, 16 at once, whichever is longer. Both figures are given without
-//! the opening of the table and with it.
+//! How long a scan of 64 files takes whose store answers each request after 50 ms, beside its bound. That is the time
+//! of decoding (the same scan of files here), or that of its requests, 16 at once, whichever is longer. Both figures
+//! are given without the opening of the table and with it.
 //!
 //! `cargo run --locked --release --workspace --example slow_store`
 

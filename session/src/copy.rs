@@ -174,8 +174,8 @@ impl CopyTarget {
         writers::writer(self.form, out, &self.compression(), TableOptions::default(), plan)
     }
 
-    /// Opens it for rows of a result of this schema, once [`writers::shape`] has given them the columns of a file; `parts`
-    /// says that those of a dataset come in one stream, of which parts are to be made.
+    /// Opens it for rows of a result of this schema, once [`writers::shape`] has given them the columns of a file.
+    /// `parts` says that those of a dataset come in one stream, of which parts are to be made.
     pub fn open(
         &self,
         format: schema::FormatOptions,

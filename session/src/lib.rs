@@ -17,9 +17,10 @@
 //! # }
 //! ```
 //!
-//! A query that fails, is cancelled or panics ends with its error, and other queries go on. Three things are not caught, and
-//! end the process: a stack that overflows, an abort, and one allocation above the memory limit inside a library, where the
-//! program counts memory ([`engine::context::memory::end_by`]). A panic in a process of a cluster query ends that process.
+//! A query that fails, is cancelled or panics ends with its error, and other queries go on. Three things are not
+//! caught, and end the process: a stack that overflows, an abort, and an allocation. The last is one above the memory
+//! limit inside a library, where the program counts memory ([`engine::context::memory::end_by`]). A panic in a process
+//! of a cluster query ends that process.
 //!
 //! Modules in the order in which a statement meets them:
 //! - [`session`]: a session, its tables and the statements that it runs.

@@ -1,7 +1,7 @@
 //! Threads that plan, and wait for the next statement when they are done.
 //!
-//! To begin and to end a thread with a stack of [`stack::DEEP`] takes longer than to parse or plan a small statement, and a
-//! statement needs several. A thread that is done therefore waits some time for more work.
+//! To begin and to end a thread with a stack of [`stack::DEEP`] takes longer than to parse or plan a small statement.
+//! And a statement needs several. A thread that is done therefore waits some time for more work.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

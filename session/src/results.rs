@@ -154,8 +154,8 @@ impl Results {
         self.state().map(|state| state.skipped()).unwrap_or_default()
     }
 
-    /// Warnings: of files that were unlike those that were looked at first, so that the query was run anew, and of a
-    /// written file that is other than its reader may expect.
+    /// Warnings. They are of files that were unlike those that were looked at first, so that the query was run anew.
+    /// Others are of a written file that is other than its reader may expect.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

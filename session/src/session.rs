@@ -97,8 +97,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Errors of the reader, batches that do not fit the memory limit of the process, batches with other columns than the
-    /// reader's schema, and a column of a type that no operator knows.
+    /// Errors of the reader, and batches that do not fit the memory limit of the process. Batches with other columns
+    /// than the reader's schema, and a column of a type that no operator knows.
     pub fn register_batches(&self, name: &str, reader: impl RecordBatchReader) -> Result<()> {
         let (schema, mut batches) = (reader.schema(), Vec::new());
         for batch in reader {
@@ -258,9 +258,9 @@ impl Session {
     }
 
     /// Plans a query and calls `run` with the plan. At first not all of many small files are looked at. If a file turns
-    /// out to be unlike the others, all files are looked at, and the query is planned and run anew, which the result warns
-    /// of. `text` is the text of its statement, for other processes. `given` says that rows were given, which can't be
-    /// taken back.
+    /// out to be unlike the others, all files are looked at, and the query is planned and run anew. The result warns of
+    /// that. `text` is the text of its statement, for other processes. `given` says that rows were given, which can't
+    /// be taken back.
     pub(crate) fn plan_and_run(
         &self,
         query: &Arc<Query>,

@@ -170,8 +170,8 @@ impl Statistics {
             state.peak_resident.load(Ordering::Relaxed).max(engine::context::memory::peak_resident());
     }
 
-    /// The plan with the figures of each operator: its rows and how many were expected, the time that it was busy, and what it
-    /// kept, over all workers.
+    /// The plan with the figures of each operator. They are its rows and how many were expected, the time that it was
+    /// busy, and what it kept, over all workers.
     pub fn analyzed(&self, plan: &queries::Plan) -> Vec<String> {
         let line = |line: explain::Line| match self.operators.iter().find(|o| Some(o.node) == line.node) {
             Some(o) => o.line(&line.text),

@@ -253,8 +253,8 @@ fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     RecordBatch::try_new(schema.clone(), columns).map_err(|error| Error::from(engine::Error::from(error)))
 }
 
-/// The digits of a number's type, in which radix they count, and how many stand behind the point, as DuckDB has them: none
-/// of unsigned numbers.
+/// The digits of a number's type, in which radix they count, and how many stand behind the point, as DuckDB has them.
+/// There are none of unsigned numbers.
 fn digits(data_type: &DataType) -> (Option<i32>, Option<i32>, Option<i32>) {
     let binary = |bits| (Some(bits), Some(2), Some(0));
     match data_type {

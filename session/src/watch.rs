@@ -102,8 +102,8 @@ impl Watch<'_> {
     /// was added. The first call gives the result as it is.
     ///
     /// # Errors
-    /// A file was removed or has changed, a new file has other columns, a file can't be read, a worker has panicked, or the
-    /// watch was cancelled. The watch has ended then, and every further call is an error.
+    /// A file was removed or has changed, a new file has other columns, or a file can't be read. Or a worker has
+    /// panicked, or the watch was cancelled. The watch has ended then, and every further call is an error.
     pub fn poll(&mut self) -> Result<Option<Vec<RecordBatch>>> {
         if self.has_ended {
             return Err(Error::Settings("the watch has ended with an error".into()));

@@ -95,7 +95,7 @@ pub struct BenchThreads {
     #[arg(long, short = 'w', value_name = "NUMBERS", value_delimiter = ',',
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Vec<u16>,
-    /// Numbers of files, or parts of files, that the system is asked to read ahead, with commas between them; from 0 to
+    /// Numbers of files, or parts of files, that the system is asked to read ahead, with commas between them. From 0 to
     /// 64 if not given.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(..=256))]
     pub read_ahead: Vec<u16>,

@@ -185,8 +185,8 @@ pub struct ClusterRun {
     /// Each host has files of its own at the places of a table, which is all of them together.
     #[arg(long)]
     pub local_parts: bool,
-    /// Run the query again, up to so many times, when a process is lost and no row was printed; without its host, if there
-    /// is another one.
+    /// Run the query again, up to so many times, when a process is lost and no row was printed. It runs without that
+    /// process's host, if there is another one.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub retries: u32,
     /// Have processes of one machine send rows over sockets, as those of several do, and not read them in each other's

@@ -143,8 +143,8 @@ pub fn is_scarce() -> bool {
         || of_own_limit(|account, limit| account.kept() > limit / 4).unwrap_or(false)
 }
 
-/// Whether operators should note how much they keep: more than a quarter of the limit is in use, or their query has a
-/// limit of its own.
+/// Whether operators should note how much they keep. They should if more than a quarter of the limit is in use, or
+/// their query has a limit of its own.
 pub fn is_counted() -> bool {
     used() > LIMIT.load(Ordering::Relaxed) / 4 || of_own_limit(|_, _| ()).is_some()
 }
@@ -259,8 +259,8 @@ fn most_of(all: Vec<Kept>, used: u64) -> Option<(String, &'static str)> {
     (most.bytes as u64 >= used / 8).then(|| (most.holder.label.clone(), most.holder.help))
 }
 
-/// The label and the help of the operator that took the memory of the process: one of this thread's query, or else one
-/// of another query.
+/// The label and the help of the operator that took the memory of the process. It is one of this thread's query, or
+/// else one of another query.
 fn keeps_most(used: u64) -> Option<(String, &'static str)> {
     let Some(own) = account::own(|account| account.operators()) else {
         return most_of(account::of_all(), used);

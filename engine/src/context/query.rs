@@ -41,7 +41,7 @@ pub struct QueryState {
     pub rows_read: AtomicU64,
     peak: Peak,
     /// The most bytes that the counting allocator saw in use at once in another process of the query, or in an earlier
-    /// stage: the largest figure of all those. 0 if there are none.
+    /// stage. It is the largest figure of all those. 0 if there are none.
     pub other_peak: AtomicU64,
     /// The most bytes that were resident at once in another process of the query: the largest figure of all those
     /// processes.
@@ -109,8 +109,8 @@ impl QueryState {
         nodes.for_each(|(own, earlier)| own.add(earlier));
     }
 
-    /// The most bytes that a process of the query had in use at once, as the counting allocator saw it: from the moment
-    /// in which the query began to run to [`QueryState::end`], or until now.
+    /// The most bytes that a process of the query had in use at once, as the counting allocator saw it. It counts from
+    /// the moment in which the query began to run to [`QueryState::end`], or until now.
     pub fn peak_memory(&self) -> u64 {
         self.peak.bytes().max(self.other_peak.load(Ordering::Relaxed))
     }

@@ -73,8 +73,8 @@ fn in_order_bytes(limit: u64, peers: usize) -> usize {
     each.min(ARRANGED_BYTES).max(EXCHANGE_BYTES / peers)
 }
 
-/// The build sides that are the same in all rounds of a recursion, by the node of the join: one for all workers of the
-/// process, or one for each.
+/// The build sides that are the same in all rounds of a recursion, by the node of the join. There is one for all
+/// workers of the process, or one for each.
 #[derive(Default)]
 pub struct MadeBuilds(BTreeMap<NodeId, Vec<Arc<Builds>>>);
 
@@ -121,8 +121,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The state for the tree below `root` of a plan of `nodes` nodes. `kept` are the rows of the stages that it reads, by
-    /// their numbers, and `made` what was made in earlier rounds, if the tree is run in rounds.
+    /// The state for the tree below `root` of a plan of `nodes` nodes. `kept` are the rows of the stages that it reads,
+    /// by their numbers. `made` is what was made in earlier rounds, if the tree is run in rounds.
     pub fn new(
         root: &Node,
         nodes: usize,

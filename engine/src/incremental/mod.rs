@@ -1,8 +1,8 @@
 //! The same plan, kept up to date: rendered on differential dataflow.
 //!
-//! Rows come in rounds; each round is a time. Filters and projections are computed on batches as they come in; a
-//! GROUP BY with COUNT and SUM keeps its sums in the difference field, so that its memory grows with the groups and
-//! not with the rows. What comes out are changes: rows with +1 or -1.
+//! Rows come in rounds; each round is a time. Filters and projections are computed on batches as they come in. A GROUP
+//! BY with COUNT and SUM keeps its sums in the difference field. So its memory grows with the groups and not with the
+//! rows. What comes out are changes: rows with +1 or -1.
 //!
 //! - [`shape`]: which plans can be kept up to date, and their parts.
 //! - [`sums`]: sums as differences.

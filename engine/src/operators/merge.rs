@@ -14,11 +14,12 @@ use crate::dataflow::credit::Credit;
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::{Error, Result};
 
-/// Merges sorted runs, block by block: of the rows at hand those up to a bound, which no row to come is below, are
-/// sorted together. The sort is one that finds and merges what is sorted already (driftsort), without a branch a row;
-/// a tree of losers takes several times as long.
+/// Merges sorted runs, block by block. Of the rows at hand those up to a bound are sorted together; no row to come is
+/// below it. The sort is one that finds and merges what is sorted already (driftsort), without a branch a row. A tree
+/// of losers takes several times as long.
 ///
-/// A run is given piece by piece, each when the one before it is used up: one piece a run and its keys are held here.
+/// A run is given piece by piece, each when the one before it is used up. So one piece a run and its keys are held
+/// here.
 pub struct Merger {
     order: Rc<Order>,
     schema: SchemaRef,
@@ -213,7 +214,7 @@ impl Merger {
     }
 }
 
-/// Merges the runs of all workers, on worker 0. Each sender has credit of its own: a run that is ahead must not use up
+/// Merges the runs of all workers, on worker 0. Each sender has credit of its own. A run that is ahead must not use up
 /// what another one needs to send the batch that is waited for.
 pub struct Merge {
     merger: Merger,

@@ -22,8 +22,8 @@ const RUN_BYTES: usize = 32 << 20;
 /// A top-k keeps at most so many rows; where more are wanted all are sorted.
 const TOP_ROWS: usize = RUN_ROWS / 4;
 
-/// A sorted run lies in batches of so many rows, each with its own strings, which are dropped one by one as the runs
-/// are merged. The merge holds the keys of one batch a run.
+/// A sorted run lies in batches of so many rows, each with its own strings. The batches are dropped one by one as the
+/// runs are merged. The merge holds the keys of one batch a run.
 const PIECE_ROWS: usize = BATCH_ROWS / 2;
 
 /// Sorts all rows; with `fetch` it gives only so many of the first ones.

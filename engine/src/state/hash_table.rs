@@ -17,7 +17,7 @@ const TOGETHER: usize = 64;
 /// A hash table from inlined views to group numbers.
 #[derive(Default)]
 pub struct SlotTable {
-    /// Each slot is 0, or has the upper half of a key's hash and, in the lower 32 bits, the number of its group plus 1.
+    /// Each slot is 0, or has the upper half of a key's hash. Its lower 32 bits have the number of its group plus 1.
     /// The number of slots is a power of two.
     slots: Vec<u64>,
     /// The number of slots that are not 0.

@@ -15,7 +15,7 @@ use crate::error::Result;
 
 /// What new writers begin a message with.
 pub const CONTINUATION: [u8; 4] = [0xFF; 4];
-/// The most bytes that a compressed buffer may claim to hold; and how many times its own size: Zstandard stores a block
+/// The most bytes that a compressed buffer may claim to hold, and how many times its own size. Zstandard stores a block
 /// of 128 KiB of one byte in four bytes. The crate allocates what is claimed before it decompresses.
 const MOST: i64 = 1 << 32;
 const MOST_TIMES: i64 = 1 << 15;

@@ -1,8 +1,8 @@
 //! The columns of a file or stream, made of the flatbuffer that says them.
 //!
 //! The arrow-ipc crate panics where it does not know a type. So columns are made one by one, and one that can't be is
-//! refused by its name. Integers of 128 bits, which Polars writes and Arrow's specification does not have, lie in a file as
-//! `DECIMAL(38, 0)` does, and are read as that; [`check_wide`] looks at their values.
+//! refused by its name. Integers of 128 bits, which Polars writes and Arrow's specification does not have, lie in a
+//! file as `DECIMAL(38, 0)` does, and are read as that. [`check_wide`] looks at their values.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -65,7 +65,7 @@ impl Encoder {
     }
 }
 
-/// A column whose views, also those in lists and structs, point to nothing but their own bytes: views keep whole
+/// A column whose views, also those in lists and structs, point to nothing but their own bytes. Views keep whole
 /// buffers alive, and those would be written.
 fn compact(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(match array.data_type() {

@@ -5,8 +5,8 @@
 //! buffer named in the description = compression: u8  raw: u32  stored: u32
 //! ```
 //!
-//! A description is a tree of encodings in prefix order; a node's numbers come first, then the buffers and nodes below
-//! it in the order in which its page of the specification lists them. Buffers lie in the order in which they are
+//! A description is a tree of encodings in prefix order. A node's numbers come first. Then come the buffers and nodes
+//! below it in the order in which its page of the specification lists them. Buffers lie in the order in which they are
 //! named.
 
 use arrow_buffer::Buffer;

@@ -1,5 +1,5 @@
-//! The compressions of a buffer. A buffer is one piece: raw snappy, an LZ4 block, a gzip member, a zlib stream or a Zstandard
-//! frame, whose decompressed length the chunk's description tells.
+//! The compressions of a buffer. A buffer is one piece. It is raw snappy, an LZ4 block, a gzip member, a zlib stream or
+//! a Zstandard frame. Its decompressed length stands in the chunk's description.
 
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -92,7 +92,7 @@ impl Codec {
         Ok((stored.len() * 20 <= raw.len() * 19).then_some(stored))
     }
 
-    /// The most bytes that one stored byte can stand for, with room to spare: a footer that claims more asks for memory
+    /// The most bytes that one stored byte can stand for, with room to spare. A footer that claims more asks for memory
     /// that no file needs. In 4 bytes Zstandard repeats a byte 2^17 times.
     fn most_times(self) -> usize {
         match self {

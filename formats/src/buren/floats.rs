@@ -9,12 +9,12 @@
 //! ```
 //!
 //! Decimal is ALP (Afroozeh, Kuffo, Boncz, ALP: adaptive lossless floating-point compression, SIGMOD 2024, section 3.1)
-//! but for one thing: ALP multiplies by inexact inverses of powers of ten, and needs a second exponent to make up for
+//! but for one thing. ALP multiplies by inexact inverses of powers of ten. It needs a second exponent to make up for
 //! most of what that gets wrong. One division of 64-bit floats is exact to the last bit for every decimal of at most 15
-//! digits, and costs less than packing does. Digits are signed; quotients are computed as 64-bit floats and then rounded
-//! to the column's type. Binary is the same to the base of two: what random number generators give, which is a whole
-//! number of 2^-24 or 2^-53. Split is the idea of ALP for real doubles (section 3.4): signs, exponents and the first bits
-//! of the fraction repeat themselves, and the rest is noise.
+//! digits, and costs less than packing does. Digits are signed; quotients are computed as 64-bit floats and then
+//! rounded to the column's type. Binary is the same to the base of two: what random number generators give, which is a
+//! whole number of 2^-24 or 2^-53. Split is the idea of ALP for real doubles (section 3.4). Signs, exponents and the
+//! first bits of the fraction repeat themselves, and the rest is noise.
 
 use super::chunk::{Sink, Source};
 use super::integers::decode::Integers;

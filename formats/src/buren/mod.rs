@@ -8,13 +8,13 @@
 //! trailer = checksum of the footer: u32  length of the footer: u32  "BUREN\0"  version: u16
 //! ```
 //!
-//! The rows of a file are cut into groups of 2^17. A chunk is a tree of light encodings, chosen on a sample: each says what
-//! its parts are, down to buffers of bytes. These are compressed one by one, in the way that the file asks for, where
-//! that saves at least 5 %: packed bits stay as they are, and only what a compression finds something in is ever
+//! The rows of a file are cut into groups of 2^17. A chunk is a tree of light encodings, chosen on a sample: each says
+//! what its parts are, down to buffers of bytes. These are compressed one by one, in the way that the file asks for,
+//! where that saves at least 5 %. Packed bits stay as they are. Only what a compression finds something in is ever
 //! decompressed. Checksums are CRC-32 (IEEE) over stored bytes.
 //!
-//! Reading is bounded by instructions a value rather than by memory: so values are packed in the layout of FastLanes,
-//! which unpacks by SIMD, any 1024 rows of a chunk can be read without those before them, and only what a batch of rows
+//! Reading is bounded by instructions a value rather than by memory. So values are packed in the layout of FastLanes,
+//! which unpacks by SIMD. Any 1024 rows of a chunk can be read without those before them. Only what a batch of rows
 //! needs is made, while it is in the cache.
 //!
 //! - [`bytes`]: reading and writing numbers, with every access checked.

@@ -1,10 +1,10 @@
-//! Rows chosen by the bounds of a scan, on encoded values, before the other columns are decoded (late materialisation:
-//! Abadi, Myers, DeWitt, Madden, Materialization strategies in a column-oriented DBMS, ICDE 2007).
+//! Rows chosen by the bounds of a scan, on encoded values, before the other columns are decoded. This is
+//! late materialisation (Abadi, Myers, DeWitt, Madden, Materialization strategies in a column-oriented DBMS, ICDE 2007).
 //!
 //! A block of packed integers whose head says that all of its values lie within a bound, or none, is not unpacked. A
-//! dictionary is compared entry by entry and a run once, codes of symbols up to the first that differs, and letters
-//! only in values of the right length. What is chosen is what the bounds let through; the filter itself stands above the
-//! scan.
+//! dictionary is compared entry by entry and a run once. Codes of symbols are compared up to the first that differs,
+//! and letters only in values of the right length. What is chosen is what the bounds let through; the filter itself
+//! stands above the scan.
 
 use arrow_schema::DataType;
 use schema::instants::same_instants;

@@ -1,9 +1,9 @@
 //! About how many distinct values a column has (Flajolet, Fusy, Gandouet, Meunier, HyperLogLog, 2007).
 //!
-//! A sketch has 256 registers of a byte. The hash of a value chooses one by its low 8 bits; the register keeps the most
+//! A sketch has 256 registers of a byte. The hash of a value chooses one by its low 8 bits. The register keeps the most
 //! that any such hash has of leading zeros in its other 56 bits, and one more. The sketch of two sets together is the
-//! greater of each register, so that those of row groups become that of the file, and those of files that of a table.
-//! The error is about 6.5 %; below some hundred values it is much less.
+//! greater of each register. So those of row groups become that of the file, and those of files that of a table. The
+//! error is about 6.5 %; below some hundred values it is much less.
 
 /// The number of registers.
 pub const REGISTERS: usize = 256;

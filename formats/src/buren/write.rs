@@ -21,8 +21,8 @@ use crate::columns::adapt::column_error;
 use crate::error::{Error, Result};
 use crate::writer::{Block, FileAssembler, FileEncoder};
 
-/// The rows of a row group: a chunk of text is then about 2 MB, so that it is decompressed and read while it is in
-/// the cache.
+/// The rows of a row group. A chunk of text is then about 2 MB, so that it is decompressed and read while it is in the
+/// cache.
 pub const GROUP_ROWS: usize = 1 << 17;
 
 /// Encodes row groups of one schema.

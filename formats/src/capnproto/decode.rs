@@ -122,8 +122,9 @@ impl MessageWalker {
         Ok(MessageWalker { values, lists, data_bytes, max_record: scan.format.max_record })
     }
 
-    /// Whether of the words of a message of one segment before its lists one is looked at by [`MessageWalker::note`];
-    /// `data_words` are those of the data section. The first two are the table of segments and the pointer to the struct.
+    /// Whether [`MessageWalker::note`] looks at one of the words before the lists of a message of one segment.
+    /// `data_words` are those of the data section. The first two are the table of segments and the pointer to the
+    /// struct.
     pub fn wants(&self, word: usize, data_words: usize) -> bool {
         let of_value = |value: &Value| {
             let tag = value.tag.is_some_and(|tag| tag / 8 + 2 == word);
@@ -134,10 +135,11 @@ impl MessageWalker {
             || self.lists.iter().any(|list| list.number + 2 + data_words == word)
     }
 
-    /// Notes where the columns lie of a message of one segment, which lies at `base` and has `size` bytes, if it is built
-    /// as most are: the struct behind the pointer to it, no column of it missing, no pointer to another segment, nothing
-    /// wrong. `head` is its beginning up to the end of the struct at least, which is all that is looked at. Gives where
-    /// the last list ends that is wanted, or the struct; if it is `None`, [`MessageWalker::columns`] tells.
+    /// Notes where the columns lie of a message of one segment, which lies at `base` and has `size` bytes. It must be
+    /// built as most are. The struct is behind the pointer to it, no column of it is missing, no pointer leads to
+    /// another segment, nothing is wrong. `head` is its beginning up to the end of the struct at least, which is all
+    /// that is looked at. Gives where the last list ends that is wanted, or the struct; if it is `None`,
+    /// [`MessageWalker::columns`] tells.
     #[inline(always)]
     pub fn note(&self, head: &[u8], base: usize, size: usize, found: &mut [Span]) -> Option<usize> {
         let root = word(head, 0)?;

@@ -1,7 +1,7 @@
 //! The words of a message before its lists, of which most are packed alike in message after message.
 //!
 //! Where a packed word lies is known when the one before it was read. Words whose tags were the same in some messages
-//! of a file are taken together: their tags are compared at once, and words that nobody wants are passed over.
+//! of a file are taken together. Their tags are compared at once, and words that nobody wants are passed over.
 
 use super::decode::MessageWalker;
 use super::pieces::Spread;
@@ -129,7 +129,7 @@ impl Header {
         word(unpacked, 8).is_some_and(|root| root >> 32 == self.root >> 32)
     }
 
-    /// Unpacks what is wanted of the words of the message that begins at `at` of the input; the other bytes of `room`,
+    /// Unpacks what is wanted of the words of the message that begins at `at` of the input. The other bytes of `room`,
     /// which is as long as they are, may be any. Gives where they end in the input; `None` if they are packed in
     /// another way, or too near to the end of the input.
     #[inline(always)]
@@ -212,8 +212,8 @@ impl Header {
     }
 }
 
-/// Ways over the words of messages that have such pieces; none if fewer than half have words of zeros, and words
-/// without any, at the same places.
+/// Ways over the words of messages that have such pieces. There are none if fewer than half have words of zeros, and
+/// words without any, at the same places.
 fn steps(samples: &[Vec<Piece>], wants: impl Fn(usize) -> bool) -> Vec<Step> {
     let like = |a: &[Piece], b: &[Piece]| {
         let like = |(a, b): (&Piece, &Piece)| a == b || a.run_place().or(b.run_place()).is_none();

@@ -1,9 +1,10 @@
 //! Where columns lie in a struct: what the Cap'n Proto compiler computes for the schema that `palais schema` prints.
 //!
 //! The compiler goes over the fields by their numbers. A pointer takes the next place of the pointer section. A value
-//! of 2^n bits takes the smallest hole of the data section that holds it and is cut out of its beginning, or the
-//! beginning of a new word; what is left of either becomes holes, at most one of each size. The discriminant of a union
-//! takes its 16 bits just before the union's second member. (`StructLayout` in the compiler's `node-translator.c++`.)
+//! of 2^n bits takes the smallest hole of the data section that holds it and is cut out of its beginning. Else it takes
+//! the beginning of a new word. What is left of either becomes holes, at most one of each size. The discriminant of a
+//! union takes its 16 bits just before the union's second member. (`StructLayout` in the compiler's
+//! `node-translator.c++`.)
 
 use arrow_schema::Schema;
 use schema::text::capnp::Kind;

@@ -20,9 +20,9 @@
 //! | DECIMAL, VARCHAR | Text: bytes and a NUL | a pointer |
 //! | BLOB | Data: bytes | a pointer |
 //!
-//! A column that may be NULL is a union of `null` and `value`, of which `null` is the default, or a pointer that may be
-//! null. In a struct that is shorter than the schema's, as an older program writes it, what is missing is NULL, or 0 and
-//! empty in columns without NULLs.
+//! A column that may be NULL is a union of `null` and `value`, of which `null` is the default. Or it is a pointer that
+//! may be null. A struct may be shorter than the schema's, as an older program writes it. What is missing is NULL, or 0
+//! and empty in columns without NULLs.
 //!
 //! Modules: [`layout`] where columns lie, `decode` and `segments` messages to values, `packed`, `unpack`, `pieces`
 //! and `header` the packing undone, `encode` values to messages.

@@ -1,16 +1,16 @@
 //! Words, packed.
 //!
 //! Each word is packed into a tag, of which bit `i` tells whether byte `i` of the word is another than 0, and those
-//! bytes. Behind the tag `00` the number of further words of zeros follows in a byte, behind the tag `ff` and its word
-//! the number of words that lie there as they are. (Cap'n Proto's encoding, section Packing.) A tag and what belongs to
-//! it are called a *piece* here.
+//! bytes. Behind the tag `00` the number of further words of zeros follows in a byte. Behind the tag `ff` and its word
+//! stands the number of words that lie there as they are. (Cap'n Proto's encoding, section Packing.) A tag and what
+//! belongs to it are called a *piece* here.
 
 use std::hint::select_unpredictable;
 
 /// The most bytes that a piece is unpacked to: 256 words.
 const UNPACKED: usize = 256 * 8;
 
-/// Bytes that are copied at once, so that most runs of words that lie there as they are need no loop: the longest text
+/// Bytes that are copied at once, so that most runs of words that lie there as they are need no loop. The longest text
 /// of many a column fits.
 const AT_ONCE: usize = 64;
 
@@ -20,8 +20,8 @@ const LOOK: usize = 10 + AT_ONCE;
 /// The room behind the last unpacked word with which the next piece is unpacked.
 pub const ROOM: usize = UNPACKED + AT_ONCE;
 
-/// Unpacks the pieces from `at` of the input on to `to` of the room, up to `end` of it or a little further, as long as
-/// there are [`LOOK`] bytes and [`ROOM`]; gives where it stopped in both.
+/// Unpacks the pieces from `at` of the input on to `to` of the room, up to `end` of it or a little further. It goes on
+/// as long as there are [`LOOK`] bytes and [`ROOM`], and gives where it stopped in both.
 #[inline(always)]
 pub fn pieces(
     input: &[u8],

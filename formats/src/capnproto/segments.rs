@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Offsets are words, those of structs and lists from the word behind the pointer. A far pointer leads to a landing pad
-//! in another segment: to the pointer itself, or (two words) to a far pointer to the object and a pointer that tells its
-//! kind, with the offset 0.
+//! in another segment. The pad is the pointer itself. Or it has two words, a far pointer to the object and a pointer
+//! that tells its kind, with the offset 0.
 
 use std::ops::Range;
 
@@ -69,8 +69,8 @@ pub fn frame(bytes: &[u8], at: usize, most: usize) -> Result<Framed, Wrong> {
     Ok(if end <= bytes.len() { Framed::One(at + 8..end) } else { Framed::Short })
 }
 
-/// The bytes of a message, as far as its first words tell: of its first word, of the table of segments, or of all of
-/// it. It has at most `most` bytes.
+/// The bytes of a message, as far as its first words tell. They are those of its first word, of the table of segments,
+/// or of all of it. It has at most `most` bytes.
 #[inline(always)]
 pub fn length(bytes: &[u8], most: usize) -> Result<usize, Wrong> {
     match word(bytes, 0) {

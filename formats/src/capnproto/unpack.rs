@@ -37,10 +37,10 @@ pub struct Window<'a> {
     pub max_record: usize,
 }
 
-/// Unpacks the messages that begin from `at` of the input on, before `limit` of it, until the window is full or one
-/// goes on beyond the input. An error is a message that is too long or has too many segments, or a run of words that
-/// goes on behind it; those before it are unpacked. So is one that is not built as it should be, if it says where the
-/// next one begins; it is unpacked too, without places of values.
+/// Unpacks the messages that begin from `at` of the input on, before `limit` of it. It stops when the window is full or
+/// a message goes on beyond the input. An error is a message that is too long or has too many segments. So is a run of
+/// words that goes on behind it. Those before it are unpacked. A message that is not built as it should be is an error too, if it says
+/// where the next one begins. It is unpacked too, without places of values.
 pub fn unpack(input: &[u8], at: usize, limit: usize, window: Window) -> Result<(), Wrong> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("ssse3") && std::arch::is_x86_feature_detected!("popcnt") {
@@ -105,9 +105,9 @@ struct Usual<'a> {
     max_record: usize,
 }
 
-/// Unpacks a message of one segment that begins as the last ones, as far as it is wanted, and notes its values; gives
+/// Unpacks a message of one segment that begins as the last ones, as far as it is wanted, and notes its values. Gives
 /// where it ends in the room and the input. `None` if it is not built and packed as most are, or too near to the end of
-/// the input or the room: what was unpacked counts for nothing.
+/// the input or the room. What was unpacked counts for nothing.
 #[inline(always)]
 fn noted(
     input: &[u8],

@@ -295,8 +295,8 @@ fn uuid_of(value: &[u8]) -> Option<&[u8]> {
     inner.get(head.len..)
 }
 
-/// What tags make of the value behind them. Those that are not known do not change what it is, and behind one that is
-/// there can be no other such: so tags are gone over, and not into, however many there are.
+/// What tags make of the value behind them. Those that are not known do not change what it is. Behind a known one there
+/// can be no other such. So tags are gone over, and not into, however many there are.
 fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
     if !has_meaning(tag) {
         return behind_others(bytes);

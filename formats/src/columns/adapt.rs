@@ -14,8 +14,8 @@ use crate::format::ScanOptions;
 
 /// Finds the columns of a scan in a file by name, and casts, orders and completes what was read of them.
 ///
-/// A column that the file lacks reads as NULL if the scan's schema lets it be NULL (files of one table whose schemas
-/// differ, united by name). A column of another type is cast; a value that does not fit is an error.
+/// A column that the file lacks reads as NULL if the scan's schema lets it be NULL. This is for files of one table
+/// whose schemas differ, united by name. A column of another type is cast; a value that does not fit is an error.
 pub struct Adapter {
     output: SchemaRef,
     read: Vec<usize>,

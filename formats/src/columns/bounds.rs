@@ -143,7 +143,7 @@ pub fn united(zones: impl IntoIterator<Item = Zone>) -> Zone {
 }
 
 /// About which part of the values of a zone the bounds on a column want, if values lie evenly between the least and the
-/// greatest; `None` for values without distances, and where a side is not known.
+/// greatest. `None` for values without distances, and where a side is not known.
 pub fn share(wanted: &[Wanted], column: usize, zone: &Zone) -> Option<f64> {
     let (Some(Value::Int(least)), Some(Value::Int(greatest))) = (&zone.min, &zone.max) else { return None };
     let (mut from, mut to) = (*least, *greatest);

@@ -36,8 +36,8 @@ const HALVINGS: usize = 40;
 
 /// About how many different values a column has in `rows` rows of which these are parts. `None` without parts.
 ///
-/// Parts whose values follow one another, as in a table that is sorted, have none in common. Else each part is taken for
-/// rows that have any of the values, all of them equally likely: of D values, r rows then show D (1 − e^(−r / D)).
+/// Parts whose values follow one another, as in a table that is sorted, have none in common. Else each part is taken
+/// for rows that have any of the values, all of them equally likely. Of D values, r rows then show D (1 − e^(−r / D)).
 pub fn values_of(parts: &[RowsPart], rows: f64) -> Option<f64> {
     let seen: f64 = parts.iter().map(|part| part.rows).sum();
     let values: f64 = parts.iter().map(|part| part.values).sum();

@@ -8,8 +8,8 @@ use arrow_schema::{DataType, Field, FieldRef, Schema};
 use super::uuid;
 use crate::error::{Error, Result};
 
-/// The type in which a column of a file's type is read: text as `Utf8View`, bytes as `BinaryView`, dictionary and
-/// run-end encoded columns as their values, narrow decimals as `Decimal128`. Nested types stay as they are.
+/// The type in which a column of a file's type is read. Text is `Utf8View`, bytes are `BinaryView`. Dictionary and
+/// run-end encoded columns are their values, and narrow decimals are `Decimal128`. Nested types stay as they are.
 pub fn read_type(file: &DataType) -> DataType {
     match file {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,

@@ -1,7 +1,7 @@
 //! Streams of frames whose headers tell how long each part is. Bytes are pushed in pieces of any size, and a part is
-//! decoded once it is whole: in place where it lies in one piece, else from a copy.
+//! decoded once it is whole. It is decoded in place where it lies in one piece, else from a copy.
 
-/// The first `len` bytes of what was kept in `part` and the input together, or `None` if there are fewer: then the
+/// The first `len` bytes of what was kept in `part` and the input together, or `None` if there are fewer. Then the
 /// input is moved to `part`. They are consumed if `consume` says so, and stay where they are otherwise; whoever
 /// consumes them clears `part` when they are decoded.
 pub fn take<'part, 'input: 'part>(

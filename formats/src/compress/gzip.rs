@@ -1,8 +1,8 @@
 //! gzip (RFC 1952): members one after another, each with a checksum.
 //!
 //! Every block is a member of its own. Its header holds an extra field `PA` of four bytes, the size of the whole
-//! member, little endian, so that a reader can hop from member to member without decompressing (as it can with the
-//! field `BC` of bgzip, which holds the size less one in two bytes):
+//! member, little endian. So a reader can hop from member to member without decompressing. It can do so too with the
+//! field `BC` of bgzip, which holds the size less one in two bytes:
 //!
 //! ```text
 //! 1f 8b 08 04  00 00 00 00  00 ff  08 00  'P' 'A' 04 00  size:u32  deflate…  crc32:u32  raw size:u32

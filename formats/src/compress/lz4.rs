@@ -1,8 +1,8 @@
 //! lz4 in its frame format: frames one after another, each of blocks behind a header, with a mark at its end.
 //!
 //! Every block of rows is a frame. Skippable frames are passed over, a frame without its end mark is an error. The
-//! crate decodes blocks; frames are read here, so that a block is decoded to where it is wanted (the crate's reader of
-//! frames, which copies it there, takes 1.7 times as long) and every end is noticed.
+//! crate decodes blocks. Frames are read here, so that a block is decoded to where it is wanted, and every end is
+//! noticed. The crate's reader of frames, which copies the block there, takes 1.7 times as long.
 //!
 //! ```text
 //! 04 22 4d 18  flags  block size  [content size:u64]  [dictionary:u32]  header checksum

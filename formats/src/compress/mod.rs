@@ -1,6 +1,6 @@
 //! Compressions around whole files: the table of them, decompression of streams, compression of blocks.
 //!
-//! Decompressors are pushed bytes and do no I/O; each reads any number of frames or members one after another, holds
+//! Decompressors are pushed bytes and do no I/O. Each reads any number of frames or members one after another. It holds
 //! a bounded amount of memory whatever the input says, and makes an end that comes too early an error. On the way out
 //! each block is compressed on its own, so that any thread can do it; a [`Container`] puts the pieces in order.
 //! - `head`: the beginning of a file, decompressed.

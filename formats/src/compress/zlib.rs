@@ -1,15 +1,15 @@
 //! zlib (RFC 1950), also under the suffix `deflate`: one stream with one checksum at its end.
 //!
-//! Ordinary tools read one stream only, so the blocks of a file share one: each comes from a fresh compressor, refers
-//! to nothing before it and ends on a byte with a sync flush; the container combines the checksums and ends the
-//! stream with an empty block:
+//! Ordinary tools read one stream only, so the blocks of a file share one. Each comes from a fresh compressor, refers
+//! to nothing before it and ends on a byte with a sync flush. The container combines the checksums and ends the stream
+//! with an empty block:
 //!
 //! ```text
 //! 78 9c  block…  block…  03 00  adler32:u32, big endian
 //! ```
 //!
 //! Files of several streams one behind the other are read to their end. A file of raw deflate (RFC 1951), as some tools
-//! write it under the same suffix, is read as well: it has no header and no checksum.
+//! write it under the same suffix, is read as well. It has no header and no checksum.
 
 use std::io::Write;
 

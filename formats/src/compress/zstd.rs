@@ -1,4 +1,4 @@
-//! zstd (RFC 8878): frames one after another. Every block of rows is a frame; behind the last one stands the table of
+//! zstd (RFC 8878): frames one after another. Every block of rows is a frame. Behind the last one stands the table of
 //! the seekable format (zstd's contrib/seekable_format), in a frame that ordinary tools skip:
 //!
 //! ```text

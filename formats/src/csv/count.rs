@@ -3,10 +3,11 @@
 //! The masks are those of [`Index`](super::index::Index). Each record's delimiters are counted as the bits before its
 //! newline, so that one with another number of fields is found all the same.
 //!
-//! Stretches without quotes, of records that have the right number of fields and more than 64 bytes, are counted without
-//! a branch that depends on the text. Without AVX-512 two masks of 64 bytes are enough there, since taking a mask out of
-//! a vector is what costs most: delimiters and newlines together, and newlines and quotes together, each found by looking
-//! up the lower half of a byte (Langdale, Lemire: Parsing gigabytes of JSON per second, 2019, section 3.1.2).
+//! Some ranges are counted without a branch that depends on the text. They have no quotes, and their records have the
+//! right number of fields and more than 64 bytes. Without AVX-512 two masks of 64 bytes are enough there, since taking
+//! a mask out of a vector is what costs most. One has delimiters and newlines, the other newlines and quotes. Each is
+//! found by looking up the lower half of a byte (Langdale, Lemire: Parsing gigabytes of JSON per second, 2019, section
+//! 3.1.2).
 
 use crate::rows::bits::prefix_xor;
 use crate::rows::quotes::Marks;
@@ -83,7 +84,7 @@ mod wide {
         })
     }
 
-    /// As [`super::count`], 64 bytes at a time in stretches: there a mask out of a vector costs so little that three of
+    /// As [`super::count`], 64 bytes at a time in ranges. There a mask out of a vector costs so little that three of
     /// them need no table.
     #[target_feature(enable = "avx512f,avx512bw,avx2,bmi2,popcnt")]
     pub fn count_64(window: &[u8], columns: usize, most: usize, marks: Marks) -> Counted {
@@ -136,7 +137,7 @@ mod wide {
         Some([table([b'\n', marks.delimiter])?, table([b'\n', marks.quote])?])
     }
 
-    /// For each lower half of a byte the one of `bytes` that has it, else a byte with another lower half; `None` where
+    /// For each lower half of a byte the one of `bytes` that has it, else a byte with another lower half. `None` where
     /// one lower half does not tell them apart, or one is no ASCII.
     #[target_feature(enable = "sse2")]
     fn table(bytes: [u8; 2]) -> Option<__m128i> {
@@ -162,12 +163,13 @@ mod wide {
         )
     }
 
-    /// Counts a stretch that begins `before` delimiters behind a record's beginning; `None` if there is a quote in it,
-    /// two newlines within 64 bytes, or a record of another number of delimiters than `wanted`. `look` finds separators,
-    /// and newlines and quotes; `pick` gives of the bits of its second number the one that the first number tells.
+    /// Counts a range that begins `before` delimiters behind a record's beginning. `None` if there is a quote in it,
+    /// two newlines within 64 bytes, or a record of another number of delimiters than `wanted`. `look` finds
+    /// separators, and newlines and quotes; `pick` gives of the bits of its second number the one that the first number
+    /// tells.
     ///
     /// The separator with the number `wanted` from a record's beginning has to be the only newline or quote of its 64
-    /// bytes, and 64 bytes that it is not in may have none. `FEW` says that at most 63 delimiters are wanted.
+    /// bytes. Other 64 bytes may have none. `FEW` says that at most 63 delimiters are wanted.
     #[inline(always)]
     fn stretch<const FEW: bool>(
         text: &[u8; STRETCH],

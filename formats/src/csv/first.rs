@@ -1,4 +1,4 @@
-//! The first record of a file beside those of the others: all files of a table have a header or none has, since the
+//! The first record of a file beside those of the others. All files of a table have a header or none has. Otherwise the
 //! first record of one without it would be lost.
 
 use arrow_schema::SchemaRef;

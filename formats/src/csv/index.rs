@@ -1,9 +1,9 @@
 //! The structural index of a window of csv: where fields and records end.
 //!
-//! Delimiters and newlines are found 64 bytes at a time as bit masks, those inside quotes are masked out, and the
-//! rest become a list of positions (after G. Langdale and D. Lemire, "Parsing Gigabytes of JSON per Second", VLDB
-//! Journal 2019, section 3.1). What departs from the regular shape, a quote that opens in the middle of a field or a
-//! record with another number of fields, ends the index: the decoder takes that record byte by byte.
+//! Delimiters and newlines are found 64 bytes at a time as bit masks. Those inside quotes are masked out. The rest
+//! become a list of positions (after G. Langdale and D. Lemire, "Parsing Gigabytes of JSON per Second", VLDB Journal
+//! 2019, section 3.1). The regular shape ends with a quote that opens in the middle of a field, or with a record of
+//! another number of fields. There the index ends: the decoder takes that record byte by byte.
 
 use crate::rows::bits::{Chunk, masks, prefix_xor};
 use crate::rows::quotes::Marks;

@@ -5,8 +5,8 @@
 //! - [`style`]: how other programs write values.
 //! - [`sniff`]: the delimiter of a file, and whether its first record has the names.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first records, and some of a large file from other [`places`]; `schema_probe`: whether another has the same; `first`: whether all
-//!   have a header or none.
+//! - `infer`: the columns of a file from its first records, and some of a large file from other [`places`].
+//!   `schema_probe`: whether another has the same; `first`: whether all have a header or none.
 
 mod count;
 mod decode;

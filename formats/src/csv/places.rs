@@ -15,8 +15,9 @@ const PLACES: u64 = 7;
 /// The bytes of a place.
 const BYTES: u64 = 16 << 10;
 
-/// Whole lines from several places of a file that is large and can be read at any place; none of others, nor of files of
-/// stores, where each place would be a request. A line may begin within quotes, so that what is not regular says nothing.
+/// Whole lines from several places of a file that is large and can be read at any place. There are none of others, nor
+/// of files of stores, where each place would be a request. A line may begin within quotes, so that what is not regular
+/// says nothing.
 pub fn lines(file: &FileEntry, format: &FormatOptions) -> Vec<Bytes> {
     let is_plain = format.compression == "none" && !format.rewrites();
     if file.bytes < LARGE || !is_plain || file.path.as_os_str() == STDIN || remote::is_remote(&file.path) {

@@ -23,8 +23,8 @@ pub fn is_column(head: &[u8]) -> bool {
     !is_value(&vec![name.clone()]) && is_like_name(name) && !rest.is_empty() && rest.iter().all(is_value)
 }
 
-/// The delimiter of a csv text: a comma if it cuts the first record, else the first delimiter that cuts all records
-/// into the same number of fields. A comma if none does.
+/// The delimiter of a csv text: a comma if it cuts the first record. Else it is the first delimiter that cuts all
+/// records into the same number of fields. A comma if none does.
 pub fn delimiter(head: &[u8], quote: u8) -> u8 {
     let comma = records(head, b',', quote, 1);
     if comma.first().is_some_and(|record| record.len() > 1) {
@@ -48,9 +48,9 @@ pub fn is_even(head: &[u8], delimiter: u8, quote: u8) -> bool {
 /// The most lines before a header that are passed over without being told.
 const PREAMBLE: usize = 30;
 
-/// The lines that stand before the header of a csv text, and its delimiter, where that is clear: the first record has
-/// another number of fields than those that follow, or a title in one of them, a later one has names above values, all records behind that have as many
-/// fields, and no line before it does.
+/// The lines that stand before the header of a csv text, and its delimiter, where that is clear. The first record has
+/// another number of fields than those that follow, or a title in one of them. A later record has names above values.
+/// All records behind that have as many fields, and no line before it does.
 pub fn preamble(head: &[u8], delimiter: Option<u8>, quote: u8) -> Option<(u64, u8)> {
     let delimiters = delimiter.as_ref().map_or(DELIMITERS, std::slice::from_ref);
     // Spreadsheets put delimiters behind a title, as many as other rows have.
@@ -170,8 +170,8 @@ pub const IN_ORDER: &str = "leave --schema out, or give its columns in the file'
 /// With a given schema, it does if its fields are the schema's names, without regard to case. Other words count as a
 /// row. A row that is taken for names would be lost in silence, while the user sees names that are taken for a row.
 ///
-/// Without a schema, no field may be a value (a number, a date, a boolean). Then the record holds names in two cases:
-/// some column with a name has only values below, or all fields look like names and no two are the same.
+/// Without a schema, no field may be a value (a number, a date, a boolean). Then the record holds names in two cases.
+/// Some column with a name has only values below. Or all fields look like names and no two are the same.
 ///
 /// # Errors
 /// The fields are the schema's names in another order.

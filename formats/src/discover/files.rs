@@ -254,7 +254,7 @@ fn check_marks(format: &FormatOptions) -> Result<()> {
     Ok(())
 }
 
-/// How the text of files of an encoding is written, as far as the options say it: other texts than csv have a character
+/// How the text of files of an encoding is written, as far as the options say it. Other texts than csv have a character
 /// encoding and nothing else.
 ///
 /// # Errors

@@ -111,8 +111,8 @@ fn decoded(text: &str) -> String {
 /// The name of the directory of the rows in which the column `key` has this value. `None` is NULL.
 ///
 /// [`columns`] reads the same key and value back. So does DuckDB, except for a key with a byte that can't stand in a
-/// name: DuckDB leaves `%XX` in keys. In values, all ASCII characters but letters, digits and `-._~` are encoded, so
-/// that a name is one word to a shell and to a glob.
+/// name: DuckDB leaves `%XX` in keys. In values, all ASCII characters but letters, digits and `-._~` are encoded. So a
+/// name is one word to a shell and to a glob.
 pub fn directory(key: &str, value: Option<&str>) -> String {
     let mut name = String::with_capacity(key.len() + 1 + value.map_or(NULL.len(), str::len));
     for (at, c) in key.char_indices() {

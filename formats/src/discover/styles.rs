@@ -1,8 +1,8 @@
 //! How the values of a csv file are written, from examples: formats of dates and timestamps, and what stands in numbers.
 //!
-//! A way of writing is taken where all values of a column have it, no other way reads them all, and no column has
-//! another one. `01/02/2024` may be in January or in February, and stays text where no value of the file tells; `1,234` may
-//! be above a thousand or just above one.
+//! A way of writing is taken where all values of a column have it and no other way reads them all. Then no other column
+//! may have another one. `01/02/2024` may be in January or in February, and stays text where no value of the file
+//! tells. `1,234` may be above a thousand or just above one.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +23,8 @@ const CONTINENTAL: Numbers = Numbers { decimal: b',', thousands: Some(b'.') };
 const ENGLISH: Numbers = Numbers { decimal: b'.', thousands: Some(b',') };
 
 /// Puts what the records tell into the dialect, where that says nothing of it. Records of another number of fields than
-/// the first are passed over. Numbers with a decimal comma are looked for where the delimiter is a semicolon, or days stand
-/// before months with points between them, or points between groups of digits.
+/// the first are passed over. Numbers with a decimal comma are looked for where the delimiter is a semicolon. They are
+/// also looked for where days stand before months with points between them, or points between groups of digits.
 pub fn find(records: &[Vec<String>], delimiter: u8, dialect: &mut Dialect) {
     let width = records.first().map_or(0, Vec::len);
     let columns: Vec<Vec<&str>> = (0..width)
@@ -76,7 +76,7 @@ fn time_format(values: &[&str]) -> Option<(String, bool)> {
     if left.next().is_none() { Some(only) } else { None }
 }
 
-/// What stands in the numbers of these columns, if it is other than what palais writes, and if they can be nothing else:
+/// What stands in the numbers of these columns, if it is other than what palais writes. It is given if they can be nothing else:
 /// groups of digits alone may be addresses, and a comma may stand between two numbers.
 fn numbers(columns: &[Vec<&str>], is_continental: bool) -> Option<Numbers> {
     let reads = |numbers: Numbers, value: &str| numbers.is_number(value.as_bytes());

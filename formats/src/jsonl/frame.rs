@@ -1,8 +1,8 @@
 //! Where the records of a JSON file lie: on a line each, or as the elements of one array.
 //!
 //! A file whose first character is `[` is an array. Its records may stand anywhere, so that only who reads it from its
-//! beginning can tell them apart. An element is given out once the comma or bracket behind it is there, and the comma
-//! is left for the next: an array that was cut short is noticed wherever the cut is.
+//! beginning can tell them apart. An element is given out once the comma or bracket behind it is there. The comma is
+//! left for the next, so an array that was cut short is noticed wherever the cut is.
 
 /// Finds the records one after another.
 pub struct Frames {
@@ -135,8 +135,8 @@ fn space(bytes: &[u8], at: usize) -> usize {
     at + rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count()
 }
 
-/// Where the value that begins at `start` ends, by its brackets and quotes alone; `start` where there is none, and
-/// `None` if it goes on beyond `bytes`.
+/// Where the value that begins at `start` ends, by its brackets and quotes alone. It is `start` where there is none,
+/// and `None` if it goes on beyond `bytes`.
 fn value_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = start;

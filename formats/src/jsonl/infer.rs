@@ -1,5 +1,5 @@
-//! The columns of a JSON file from its first records: every key that occurs, in the order of their first occurrence, and
-//! so in nested objects.
+//! The columns of a JSON file from its first records. They are every key that occurs, in the order of their first
+//! occurrence, and so in nested objects.
 
 use std::borrow::Cow;
 use std::sync::Arc;

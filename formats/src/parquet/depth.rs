@@ -1,8 +1,8 @@
 //! How deep a schema is nested.
 //!
-//! In the footer a schema is a flat list of its groups and leaves, each with the number of its children. The crate makes a
-//! tree of it, and everything behind walks that tree with a call for each level: a list of some KiB would overflow the stack.
-//! So the list is looked at first.
+//! In the footer a schema is a flat list of its groups and leaves, each with the number of its children. The crate
+//! makes a tree of it, and everything behind walks that tree with a call for each level. A list of some KiB would
+//! overflow the stack. So the list is looked at first.
 
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 //!
 //! The crate makes room for as many dictionary entries and as many decompressed bytes as a page's header says. A bit
 //! that is flipped there asks for more memory than there is, which ends the process. So the headers of a column chunk
-//! are walked first: no page may claim more bytes than its compression can hold, nor a dictionary more entries than it
+//! are walked first. No page may claim more bytes than its compression can hold, nor a dictionary more entries than it
 //! has bytes.
 //!
 //! ```text

@@ -1,7 +1,7 @@
 //! The decompressed bytes of a file, block by block, from which records are decoded.
 //!
-//! Blocks are decoded where they lie. A record that begins in one block and ends in the next is decoded from a copy
-//! of its two ends (the *joint*); then decoding goes on in the next block in place.
+//! Blocks are decoded where they lie. A record that begins in one block and ends in the next is decoded from a copy of
+//! its two ends (the *joint*). Then decoding goes on in the next block in place.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -145,8 +145,8 @@ impl Blocks {
         piece
     }
 
-    /// The bytes that are not decoded yet, of which records that begin at `limit` of the file or later don't count;
-    /// `None` if there are none before it.
+    /// The bytes that are not decoded yet. Records that begin at `limit` of the file or later don't count. `None` if
+    /// there are none before it.
     pub fn input(&self, limit: u64) -> Option<Input<'_>> {
         let limit = self.until(limit);
         (self.at < self.block.len() && self.at < limit).then_some(Input {
@@ -271,8 +271,8 @@ impl Blocks {
         if tail == 0 { Refill::Ended } else { Refill::Ready }
     }
 
-    /// Puts about as many bytes behind those of a long record as there are of it, so that it is not copied and looked
-    /// at again for each piece of the file.
+    /// Puts about as many bytes behind those of a long record as there are of it. So it is not copied and looked at
+    /// again for each piece of the file.
     fn gather(&mut self, tail: usize) -> Result<Refill> {
         let (mut more, given) = (self.more(tail), self.source.given());
         if self.lines && tail + given <= self.max_record && !self.source.has_newline() {

@@ -60,8 +60,8 @@ pub struct Within {
     pub nullable: bool,
 }
 
-/// Makes `Store` of the types of one width: for each a name, Arrow's type, which data types are meant, and which
-/// function of the syntax makes a value of bytes.
+/// Makes `Store` of the types of one width. For each it gives a name, Arrow's type, which data types are meant, and
+/// which function of the syntax makes a value of bytes.
 macro_rules! stores {
     ($($name:ident: $arrow:ty, $data_type:pat => |$syntax:ident, $value:ident| $parse:expr;)*) => {
         /// A column by its type.
@@ -278,7 +278,7 @@ impl Column {
         self.store.extend(&self.data_type, syntax, stretch, fields, self.nullable, found);
     }
 
-    /// The same, with NULL for what is no value whether the column may hold it or not: whoever holds the column looks
+    /// The same, with NULL for what is no value whether the column may hold it or not. The holder of the column looks
     /// at [`Column::nulls`], as NULL may stand in a value that is NULL itself.
     pub(super) fn extend_nullable<S: Syntax>(
         &mut self,

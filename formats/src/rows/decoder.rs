@@ -40,9 +40,9 @@ impl Input<'_> {
 
 /// Turns the bytes of a row encoding into rows.
 pub trait Decoder: Send {
-    /// Decodes the whole records of the input until the batch is full, and gives the number of bytes consumed. It
-    /// stops before a record that goes on beyond the block, except that with [`Input::last`] there is none, and before
-    /// one that is longer than a record may be: what becomes of that must not depend on the size of the block.
+    /// Decodes the whole records of the input until the batch is full, and gives the number of bytes consumed. It stops
+    /// before a record that goes on beyond the block, except that with [`Input::last`] there is none. It also stops
+    /// before one that is longer than a record may be. What becomes of that must not depend on the size of the block.
     fn decode(&mut self, input: Input) -> Result<usize>;
 
     /// Whether the batch is full: flush before going on.
@@ -60,8 +60,9 @@ pub trait Decoder: Send {
         false
     }
 
-    /// Passes the record that begins at the input and goes on beyond it, as one that is not built as it should be, if
-    /// `--on-error` says so and the next one begins behind the next newline. False if it is to be an error.
+    /// Passes the record that begins at the input and goes on beyond it. It counts as one that is not built as it
+    /// should be. This is done if `--on-error` says so and the next one begins behind the next newline. False if it is
+    /// to be an error.
     fn pass_line(&mut self, _input: Input, _message: String) -> Result<bool> {
         Ok(false)
     }

@@ -57,8 +57,8 @@ pub struct RowFormat {
     pub kind: Kind,
     /// How the first record of a morsel is found.
     pub border: Border,
-    /// Whether a file that, decompressed, begins with these bytes (of which [`LOOKED_AT`] are enough) holds records one after another,
-    /// each of which can be read without those before it.
+    /// Whether a file that, decompressed, begins with these bytes holds records one after another, each of which can be
+    /// read without those before it. [`LOOKED_AT`] bytes are enough.
     pub splits: fn(&[u8]) -> bool,
     /// Makes its decoder.
     pub decoder: MakeDecoder,

@@ -1,6 +1,6 @@
 //! Row encodings: records one after another in a stream of bytes, plain or compressed as a whole.
 //!
-//! An encoding of this kind implements the small [`RecordParser`]; [`reader::RowReader`] makes it a file reader, for a
+//! An encoding of this kind implements the small [`RecordParser`]. [`reader::RowReader`] makes it a file reader, for a
 //! range of bytes, a whole file or standard input. Modules in the order in which bytes meet them:
 //! - [`split`]: cutting a file into morsels, and where the first record of a morsel begins.
 //! - [`quotes`]: the automaton of quotes, for borders and for records that are not regular.

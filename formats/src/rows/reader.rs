@@ -1,6 +1,6 @@
 //! Makes a [`Decoder`] a file reader: a morsel's bytes in, batches out.
 //!
-//! A record belongs to the morsel in which it begins, so a reader looks for the first record of its morsel, and asks
+//! A record belongs to the morsel in which it begins. So a reader looks for the first record of its morsel, and asks
 //! for bytes beyond its end until the last one is complete.
 
 use std::ops::Range;
@@ -171,7 +171,7 @@ impl RowReader {
         Ok(reader)
     }
 
-    /// A reader of a file from its beginning on as far as a decoder of one's own goes, which is not far; `text` says
+    /// A reader of a file from its beginning on as far as a decoder of one's own goes, which is not far. `text` says
     /// whether a byte order mark is none of its records.
     pub fn beginning(
         decoder: Box<dyn Decoder>,

@@ -1,16 +1,17 @@
-//! Text that is not yet as the decoders read it, rewritten on its way: another character encoding becomes UTF-8, lines
+//! Text that is not yet as the decoders read it, rewritten on its way. Another character encoding becomes UTF-8, lines
 //! before the header go, and comments and escapes of csv become what RFC 4180 has.
 //!
 //! ```text
 //! bytes ─ decompress ─ decode ─ skip lines ─ comments, escapes ─▶ text as the decoders read it
 //! ```
 //!
-//! What is rewritten can't be cut anywhere, so that such a file is read as a compressed one is: one worker at a time
-//! rewrites the next piece, and then parses it while another worker rewrites ([`sequential_splits`](super::sequential_splits)).
+//! What is rewritten can't be cut anywhere. So such a file is read as a compressed one is. One worker at a time
+//! rewrites the next piece, and then parses it while another worker rewrites
+//! ([`sequential_splits`](super::sequential_splits)).
 //!
-//! The lines of the file stay lines, so that errors name the right one: of a line that is a comment the character is left
-//! with which it begins, and the decoder passes it. Skipped lines are counted by the decoder. The offsets of bytes are not
-//! kept, and errors about values of such a file have none.
+//! The lines of the file stay lines, so that errors name the right one. Of a line that is a comment the first character
+//! is left, and the decoder passes it. Skipped lines are counted by the decoder. The offsets of bytes are not kept, and
+//! errors about values of such a file have none.
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8};
 use schema::{Dialect, FileEntry, FormatOptions};

@@ -40,7 +40,7 @@ pub struct Members {
     by_name: HashMap<Vec<u8>, usize>,
     /// The place behind the one that was named last: names mostly come in the same order.
     next: usize,
-    /// Whether the names were too many: then there is one shape for all of an object's, and what a file's columns have
+    /// Whether the names were too many. Then there is one shape for all of an object's, and what a file's columns have
     /// come to be is nothing.
     many: bool,
 }

@@ -5,9 +5,9 @@
 //! again, so that a reader of no columns begins at once. If all morsels before are done, it begins in the known state,
 //! else as if the morsel began outside quotes.
 //!
-//! In the second case the reader holds what it finds until the state is known. If the assumption was wrong, it drops that
-//! and reads the morsel again (Ge, Li, Eilebrecht, Chandramouli, Kossmann: Speculative distributed csv data parsing for
-//! big data analytics, 2019). Their assumption is better, and their pieces are larger.
+//! In the second case the reader holds what it finds until the state is known. If the assumption was wrong, it drops
+//! that and reads the morsel again. (Ge, Li, Eilebrecht, Chandramouli, Kossmann: Speculative distributed csv data
+//! parsing for big data analytics, 2019.) Their assumption is better, and their pieces are larger.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Cutting a file of records into morsels, each of which any worker can read on its own.
 //!
 //! A record belongs to the morsel in which it begins. Where records end at every newline, a reader finds the first
-//! record of its morsel by itself. Where newlines can be quoted, whether a newline ends a record depends on all
-//! quotes before it: each reader computes what its own bytes do to every state that the bytes before might have left,
-//! and publishes that; the state at a border is the composition over all earlier morsels.
+//! record of its morsel by itself. Where newlines can be quoted, whether a newline ends a record depends on all quotes
+//! before it. Each reader computes what its own bytes do to every state that the bytes before might have left, and
+//! publishes that. The state at a border is the composition over all earlier morsels.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -92,7 +92,7 @@ impl SharedQuotes {
         self.tell(Found::Quotes { morsel: morsel as u32, states: transition.numbers() });
     }
 
-    /// A reader has ended before its morsel did, because of an error or since there are rows enough: what is not known
+    /// A reader has ended before its morsel did, because of an error or since there are rows enough. What is not known
     /// now will not be needed.
     pub fn abandon(&self) {
         self.known().abandoned = true;

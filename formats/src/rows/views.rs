@@ -1,8 +1,9 @@
 //! Columns of strings or bytes that are views into the blocks they were read from.
 //!
-//! A view is 16 bytes, little endian: the length, then either up to 12 bytes of the value itself, or its first four
-//! bytes, the number of a buffer and the offset in it. Values longer than that need not be copied: their buffer is the
-//! block of input. Values that had to be rewritten (escapes, bad UTF-8) lie in buffers of the column's own.
+//! A view is 16 bytes, little endian. First comes the length. Then come up to 12 bytes of the value itself. Of longer
+//! values come their first four bytes, the number of a buffer and the offset in it. Values longer than that need not be
+//! copied: their buffer is the block of input. Values that had to be rewritten (escapes, bad UTF-8) lie in buffers of
+//! the column's own.
 
 use arrow_buffer::Buffer;
 
@@ -109,8 +110,8 @@ impl Views {
         number
     }
 
-    /// As [`Views::push`], but short values are copied: side by side they stay in the cache until they are used, and the
-    /// block need not be kept for them.
+    /// As [`Views::push`], but short values are copied. Side by side they stay in the cache until they are used, and
+    /// the block need not be kept for them.
     #[inline(always)]
     pub fn push_near(&mut self, block: &Buffer, start: usize, end: usize) {
         let len = end - start;

@@ -77,8 +77,8 @@ pub trait Walker: Send {
     /// Another file begins.
     fn restart(&mut self) {}
 
-    /// Walks over the record that begins at `at`, and notes where the values of wanted columns lie: `found` has a
-    /// place for each slot of [`ColumnSlots`], and [`missing`] in all of them.
+    /// Walks over the record that begins at `at`, and notes where the values of wanted columns lie. `found` has a place
+    /// for each slot of [`ColumnSlots`], and [`missing`] in all of them.
     fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong>;
 }
 

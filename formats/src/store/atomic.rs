@@ -1,8 +1,8 @@
 //! Files and directories that appear whole or not at all.
 //!
-//! What is written lies beside its destination as `.NAME.partial-PID` until [`AtomicWrite::commit`] syncs and renames it. A
-//! lock on it, which ends with the process that holds it, tells what is being written from what a killed process left
-//! behind; the latter is removed when somebody writes to the same destination again, or by a process that waits for that.
+//! What is written lies beside its destination as `.NAME.partial-PID` until [`AtomicWrite::commit`] syncs and renames
+//! it. A lock on it, which ends with the process that holds it, tells what is being written from what a killed process
+//! left behind. The latter is removed by the next writer to the same destination, or by a process that waits for that.
 //!
 //! What is there and is neither a file nor a directory (`/dev/null`, a pipe) is written as it is.
 //!

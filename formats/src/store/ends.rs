@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-/// The beginning and the end of a file that were read are kept up to this size: footers and headers are read when a table
-/// is opened, and again when it is scanned.
+/// The beginning and the end of a file that were read are kept up to this size. Footers and headers are read when a
+/// table is opened, and again when it is scanned.
 const MOST_OF_ONE: u64 = 1 << 20;
 /// Beginnings and ends of all files that are kept, in bytes. Beyond that all are forgotten.
 const MOST_OF_ALL: usize = 64 << 20;
@@ -61,8 +61,8 @@ impl Known {
         }
     }
 
-    /// Forgets those of a file that was replaced: a store may tell times so roughly that the new file is not told from the
-    /// old one by them.
+    /// Forgets those of a file that was replaced. A store may tell times so roughly that the new file is not told from
+    /// the old one by them.
     pub fn forget(&mut self, path: &Path) {
         let bytes = &mut self.bytes;
         self.files.retain(|(known, ..), ends| {

@@ -1,6 +1,6 @@
-//! Where a file's bytes come from: a file, read at any place by any thread; a file of a store that is asked by requests;
-//! or standard input or another pipe, of which what was read is kept, so that it too can be looked at before it is read,
-//! read twice, and read at any place.
+//! Where a file's bytes come from. That is a file, read at any place by any thread, or a file of a store that is asked
+//! by requests. Or it is standard input or another pipe. What was read of a pipe is kept, so that it too can be looked
+//! at before it is read, read twice, and read at any place.
 //!
 //! A pipe is read only as far as it is asked for: `LIMIT 10` does not wait for its end. What was read lies in memory
 //! up to 4 MiB, beyond that in a file without a name in the directory for temporary files.

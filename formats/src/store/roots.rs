@@ -1,8 +1,8 @@
 //! What a process touches that serves others: regular files, and those below some directories alone.
 //!
-//! Nothing outside of these directories is so much as looked at, so that no error, and no time that it takes, tells
-//! whether there is something. All paths of users go through the functions here; in a process that serves nobody they
-//! are those of the system.
+//! Nothing outside of these directories is so much as looked at. So no error, and no time that it takes, tells whether
+//! there is something. All paths of users go through the functions here; in a process that serves nobody they are those
+//! of the system.
 //!
 //! - [`beneath`]: how a path is followed without leaving the directories.
 

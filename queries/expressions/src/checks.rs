@@ -104,7 +104,7 @@ impl Hash for BitShift {
 
 impl BitShift {
     /// Shifts `left` by `right` bits. To the left a result that does not fit the type is an error, and so is a negative
-    /// operand; to the right what leaves the type at either end is 0.
+    /// operand. To the right what leaves the type at either end is 0.
     pub fn new(left: Expr, right: Expr, to_left: bool) -> BitShift {
         BitShift { left, right, to_left }
     }

@@ -1,12 +1,11 @@
 //! What equals what, and what is less, among floats and intervals, of which one value has many representations, and
 //! among lists and structs of them.
 //!
-//! A NaN equals every NaN, whatever its sign, and is greater than all numbers; -0.0 equals 0.0; 36 hours are a day and a
-//! half. The kernels compare bits, and the fields of an interval in turn. So floats,
-//! and lists and structs, in which NULL is a value ([`nested`]), have comparison operators of their own ([`comparison`]);
-//! elsewhere operands are brought to one representation ([`normal`]) where they are compared, and where one of them is
-//! the result it stays as it was ([`choice`]). Items of IN that are no constants are kept from being taken for ones
-//! ([`varying`]).
+//! A NaN equals every NaN, whatever its sign, and is greater than all numbers; -0.0 equals 0.0; 36 hours are a day and
+//! a half. The kernels compare bits, and the fields of an interval in turn. So floats, and lists and structs, in which
+//! NULL is a value ([`nested`]), have comparison operators of their own ([`comparison`]). Elsewhere operands are
+//! brought to one representation ([`normal`]) where they are compared. Where one of them is the result it stays as it
+//! was ([`choice`]). Items of IN that are no constants are kept from being taken for ones ([`varying`]).
 
 pub mod choice;
 pub mod comparison;

@@ -1,7 +1,8 @@
 //! AND of which NULL counts as false, as in WHERE: one term after the other, each on fewer rows.
 //!
-//! The rows that the terms so far leave are copied together where the terms behind them take longer on the others than the
-//! copying does, and always before a term that can fail. Of each row only what these terms read is copied.
+//! The rows that the terms so far leave are copied together where the terms behind them take longer on the others than
+//! the copying does. They are always copied before a term that can fail. Of each row only what these terms read is
+//! copied.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -16,8 +16,8 @@ use memchr::memmem::Finder;
 
 use crate::Expr;
 
-/// `value [NOT] LIKE pattern`, of texts of the type `Utf8View`; `None` if the pattern has other wildcards than `%`, or if
-/// these are at its ends alone, where Arrow is as quick.
+/// `value [NOT] LIKE pattern`, of texts of the type `Utf8View`. `None` if the pattern has other wildcards than `%`, or
+/// if these are at its ends alone, where Arrow is as quick.
 pub fn like(value: Expr, pattern: &str, negated: bool) -> Option<Expr> {
     let parts: Vec<&str> = pattern.split('%').collect();
     let [first, middle @ .., last] = parts.as_slice() else { return None };

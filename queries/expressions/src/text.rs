@@ -1,6 +1,7 @@
-//! Casts of text that Arrow's kernels read otherwise than SQL does: to integers (where `'1.5'` and `'1e2'` would be none),
-//! to decimals (where `'1.5e2'` would be none), to intervals (where `'100'` would be months), to times of day (where `'11'` would be one) and to timestamps (where
-//! `'2024-01-31 10:00'` would be none, and an offset would move one that has no time zone).
+//! Casts of text that Arrow's kernels read otherwise than SQL does. They are to integers (where `'1.5'` and `'1e2'`
+//! would be none) and to decimals (where `'1.5e2'` would be none). Others are to intervals (where `'100'` would be
+//! months) and to times of day (where `'11'` would be one). The last are to timestamps, where `'2024-01-31 10:00'`
+//! would be none, and an offset would move one that has no time zone.
 
 use std::sync::Arc;
 

@@ -24,8 +24,8 @@ impl Rel {
         made
     }
 
-    /// The relation with numbers of its columns that its shape alone decides, and what they are: those that differ in the
-    /// numbers of columns alone become equal.
+    /// The relation with numbers of its columns that its shape alone decides, and what they are. Those that differ in
+    /// the numbers of columns alone become equal.
     pub fn canonical(&self) -> (Rel, BTreeMap<ColumnId, ColumnId>) {
         let mut numbers = BTreeMap::new();
         for id in self.made() {

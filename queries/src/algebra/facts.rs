@@ -19,8 +19,8 @@ pub struct Facts {
 /// What is known of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// About how many there are where nothing is filtered: no more than rows, and of whole numbers no more than lie between
-    /// the least and the greatest one.
+    /// About how many there are where nothing is filtered. That is no more than rows, and of whole numbers no more than
+    /// lie between the least and the greatest one.
     pub whole: f64,
     /// What that number is.
     pub number: Number,

@@ -1,7 +1,7 @@
 //! The logical algebra: a query as a tree of relations whose columns are numbers.
 //!
 //! A name is looked at once, by the binder. From there on a column is a [`ColumnId`], which no other column of the
-//! statement has: two instances of one table have different ones, and no rule can confuse them. A relation gives the
+//! statement has. Two instances of one table have different ones, and no rule can confuse them. A relation gives the
 //! columns that its operator computes and those of its inputs; which of them are needed is decided when it is lowered.
 //!
 //! - [`expr`]: typed expressions over columns.
@@ -233,8 +233,9 @@ pub enum JoinKind {
     Semi,
     /// Left rows without a match.
     Anti,
-    /// Left rows without a match, and none if a key of the right side is NULL and a left row has no match or a key of it
-    /// is NULL and the right side has rows: `NOT IN`. The predicates are one equality.
+    /// Left rows without a match, as of `NOT IN`. There are none if a key of the right side is NULL and a left row has
+    /// no match. There are none either if a key of the left row is NULL and the right side has rows. The predicates are
+    /// one equality.
     AntiNullAware,
     /// Each left row once, with whether it has a match: true or false.
     Mark(ColumnId),
@@ -312,8 +313,8 @@ pub struct Expand {
     pub keys: Vec<(ColumnId, ColumnId)>,
     /// For each set the positions of its keys.
     pub sets: Vec<Vec<usize>>,
-    /// What tells the sets apart, a 64-bit unsigned integer: a bit for each key, the first key's the most significant,
-    /// 1 where it is left out; above them the number of earlier sets with the same bits.
+    /// What tells the sets apart, a 64-bit unsigned integer. It has a bit for each key, the first key's the most
+    /// significant, 1 where it is left out. Above them is the number of earlier sets with the same bits.
     pub id: ColumnId,
 }
 

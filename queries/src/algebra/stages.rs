@@ -215,8 +215,8 @@ impl Statement {
         self.root.renumber_stages(&number);
     }
 
-    /// For each stage the stages whose rows or values change from round to round of the recursions that compute it: their
-    /// seeds, and those that depend on them. Empty for a stage that is computed once.
+    /// For each stage the stages whose rows or values change from round to round of the recursions that compute it.
+    /// They are their seeds, and those that depend on them. Empty for a stage that is computed once.
     pub fn changing(&self) -> Vec<BTreeSet<usize>> {
         let mut changing = vec![BTreeSet::new(); self.stages.len()];
         for (number, stage) in self.stages.iter().enumerate() {

@@ -170,8 +170,8 @@ impl Rel {
 
     /// Puts other expressions in the place of columns of relations around it.
     ///
-    /// Keys of aggregates, grouping sets and unions are columns: where one of them is a free column, only another column
-    /// can take its place, and a relation below has to give that.
+    /// Keys of aggregates, grouping sets and unions are columns. Where one of them is a free column, only another
+    /// column can take its place, and a relation below has to give that.
     pub fn replace_free(&mut self, with: &dyn Fn(ColumnId) -> Option<Expr>) {
         let column = |id: &mut ColumnId| {
             if let Some(other) = with(*id).and_then(|e| e.as_column()) {

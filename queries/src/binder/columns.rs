@@ -175,8 +175,8 @@ fn is_columns(function: &Function) -> bool {
     matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case("columns"))
 }
 
-/// A column as a name at this place of the text, with that of its relation before it where the name alone means another
-/// one, or several.
+/// A column as a name at this place of the text. The name of its relation stands before it where the name alone means
+/// another one, or several.
 pub(super) fn written(field: &Field, span: Span, env: &Env<'_>) -> Ast {
     let quoted = |name: &str| Ident::with_quote_and_span('"', span, name);
     let column = quoted(&field.name);

@@ -164,8 +164,8 @@ impl<'a> Binder<'a> {
     }
 
     /// What a name of WITH stands for. Its rows become a stage, unless it names columns of queries around it, or the
-    /// statement forbids it: then it is bound anew wherever it is named. What is wrong in the query of a view has its place
-    /// in the view's text.
+    /// statement forbids it. Then it is bound anew wherever it is named. What is wrong in the query of a view has its
+    /// place in the view's text.
     pub(super) fn cte(&mut self, cte: &Ctes<'_>) -> Result<Bound> {
         if let BoundCte::Shared { stage, fields } = &*cte.bound.borrow() {
             return Ok(self.reader(*stage, fields));
@@ -517,8 +517,8 @@ impl<'a> Binder<'a> {
         Ok((mapped(rel, computed), scope))
     }
 
-    /// The predicates of USING, of which the last column has an operator of its own, and the columns that it computes of one
-    /// of each side. The scopes show each column once.
+    /// The predicates of USING, of which the last column has an operator of its own. And the columns that it computes
+    /// of one of each side. The scopes show each column once.
     fn using(
         &mut self,
         names: &[&Ident],

@@ -22,7 +22,7 @@ use crate::visits;
 /// A key of GROUP BY.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// How it is written ([`names::resolved`]), by which it is found again: two instances of a subquery have different
+    /// How it is written ([`names::resolved`]), by which it is found again. Two instances of a subquery have different
     /// columns, and two keys of grouping sets may have one value.
     ast: Option<Ast>,
     /// Its value, over the columns of FROM.

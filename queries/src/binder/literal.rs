@@ -33,8 +33,8 @@ pub fn value(value: &Value) -> Result<Expr> {
     })
 }
 
-/// A number: with a point and no exponent it is a decimal of the digits that stand there, with an exponent a float, else
-/// a whole number.
+/// A number. With a point and no exponent it is a decimal of the digits that stand there. With an exponent it is a
+/// float, else a whole number.
 ///
 /// # Errors
 /// It has more digits than a decimal.

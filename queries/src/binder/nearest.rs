@@ -1,7 +1,7 @@
 //! Joins by an order: ASOF, which gives each left row the nearest right one, and POSITIONAL.
 //!
-//! ASOF is a window over the rows of both sides. They are sorted within a partition of equal keys, right rows before left
-//! ones of an equal instant (behind them if the inequality is strict), and each left row takes what the last right row
+//! ASOF is a window over the rows of both sides. They are sorted within a partition of equal keys, right rows before
+//! left ones of an equal instant (behind them if the inequality is strict). Each left row takes what the last right row
 //! before it has:
 //!
 //! ```text

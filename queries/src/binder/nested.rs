@@ -19,8 +19,8 @@ use crate::algebra::{ColumnId, Expr};
 use crate::error::{Error, Result};
 use crate::types::lists::OverItems;
 
-/// How often the type of what `list_reduce()` has so far is widened to that of the lambda. A lambda that gives a list of
-/// what it had, `[a]`, would go on; a sum of decimals has a digit more each time, up to 38.
+/// How often the type of what `list_reduce()` has so far is widened to that of the lambda. A lambda that gives a list
+/// of what it had, `[a]`, would go on. A sum of decimals has a digit more each time, up to 38.
 const MOST_TURNS: usize = 64;
 
 /// Functions of a lambda, and what they make of its values.

@@ -1,7 +1,7 @@
 //! PIVOT and UNPIVOT, in the form that [`crate::parse::pivots`] gives them: a SELECT over the table that is turned.
 //!
-//! - PIVOT groups by the columns that it does not name, or by those of GROUP BY, and computes each aggregate once for each
-//!   combination of values, of the rows that have it: `sum(x) FILTER (WHERE q IS NOT DISTINCT FROM 'a')`.
+//! - PIVOT groups by the columns that it does not name, or by those of GROUP BY. It computes each aggregate once for
+//!   each combination of values, of the rows that have it: `sum(x) FILTER (WHERE q IS NOT DISTINCT FROM 'a')`.
 //! - UNPIVOT gives each row once for each of its entries: a cross join with the numbers of the entries, and a CASE for each
 //!   column.
 

@@ -1,8 +1,8 @@
 //! Names of WITH that read themselves: `WITH RECURSIVE t AS (seed UNION term)`.
 //!
-//! The rows of the seed are the first ones. The term is computed in rounds, in each of which the name stands for the rows
-//! of the last round, until a round gives no more. `UNION` leaves out rows that were given before. The seed decides the
-//! types of the columns, and the values of the term are cast to them.
+//! The rows of the seed are the first ones. The term is computed in rounds. In each of them the name stands for the
+//! rows of the last round, until a round gives no more. `UNION` leaves out rows that were given before. The seed
+//! decides the types of the columns, and the values of the term are cast to them.
 
 use std::cell::RefCell;
 

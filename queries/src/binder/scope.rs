@@ -1,7 +1,7 @@
 //! What names mean: the relations of FROM, their columns, and the scopes around.
 //!
 //! Names match without regard to case. Two columns of one relation that differ by case alone are reached by their exact
-//! spelling in quotes; a name that could mean both, or columns of two relations, is an error.
+//! spelling in quotes. A name that could mean both, or columns of two relations, is an error.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

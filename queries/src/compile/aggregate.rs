@@ -13,9 +13,10 @@ use crate::error::Result;
 use crate::plan;
 
 impl Compiler {
-    /// Compiles a call of an aggregate over the columns of batches: the function with its arguments, the condition of
-    /// FILTER, and the keys of its ORDER BY. The arguments of the function ([`AggregateFunctionExpr::expressions`]) and
-    /// the keys are as they have to be evaluated; nothing is left to be checked.
+    /// Compiles a call of an aggregate over the columns of batches. These are the function with its arguments, the
+    /// condition of FILTER, and the keys of its ORDER BY. The arguments of the function
+    /// ([`AggregateFunctionExpr::expressions`]) and the keys are as they have to be evaluated; nothing is left to be
+    /// checked.
     ///
     /// # Errors
     /// As [`Compiler::compile`].

@@ -1,5 +1,5 @@
-//! Which kernel computes a cast: Arrow's read some texts otherwise than SQL does, and go between decimals and floats by
-//! way of floats that are not exact.
+//! Which kernel computes a cast. Arrow's kernels read some texts otherwise than SQL does, and go between decimals and
+//! floats by way of floats that are not exact.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Expressions of the algebra to compiled ones, over the columns of a batch by position.
 //!
-//! What is compiled differs from what DataFusion would make of it: overflow is an error, floats and intervals are compared
-//! by their values, casts are those of SQL ([`casts`]), and what can fail ([`fails`]) is evaluated only where what stands
-//! before it lets the row through ([`order`]).
+//! What is compiled differs from what DataFusion would make of it. Overflow is an error, floats and intervals are
+//! compared by their values, and casts are those of SQL ([`casts`]). What can fail ([`fails`]) is evaluated only where
+//! what stands before it lets the row through ([`order`]).
 //!
 //! - [`layout`]: the columns of batches.
 //! - [`scalar`]: one expression after another.
@@ -87,9 +87,9 @@ impl Compiler {
         Ok(self.part(e, input, false)?.expr)
     }
 
-    /// Compiles a conjunction of which NULL counts as false. Terms that can't fail come first, those before that are quick
-    /// and leave few rows, then the others in their order, each on the rows that those before it leave. `kept` says about
-    /// which part of the rows a term keeps.
+    /// Compiles a conjunction of which NULL counts as false. Terms that can't fail come first, and of these the ones
+    /// that are quick and leave few rows. Then come the others in their order, each on the rows that those before it
+    /// leave. `kept` says about which part of the rows a term keeps.
     ///
     /// # Errors
     /// As [`Compiler::compile`].

@@ -1,8 +1,8 @@
 //! AND and OR in their order of evaluation: `WHERE i <> 0 AND 100 // i > 5` must not divide by zero.
 //!
-//! Terms that can't fail come first, the others in their order, each evaluated on those rows only that the ones before it
-//! leave open ([`short_circuit`]). Of the terms of a filter that can't fail those come first that are quick and leave few
-//! rows (Hellerstein and Stonebraker, SIGMOD 1993, section 3.2: by the time for each row that is left out).
+//! Terms that can't fail come first, the others in their order, each evaluated on those rows only that the ones before
+//! it leave open ([`short_circuit`]). Of the terms of a filter that can't fail those come first that are quick and
+//! leave few rows. (Hellerstein and Stonebraker, SIGMOD 1993, section 3.2: by the time for each row that is left out.)
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Which part of the rows predicates keep.
 //!
-//! Where the catalog knows from which value to which a column goes, or how many values it has, a comparison with a constant
-//! keeps the part that it leaves, as if values lay evenly. Else the usual guesses are made (Selinger et al. 1979, table 1).
+//! The catalog may know from which value to which a column goes, or how many values it has. Then a comparison with a
+//! constant keeps the part that it leaves, as if values lay evenly. Else the usual guesses are made (Selinger et al.
+//! 1979, table 1).
 
 use std::collections::BTreeMap;
 

@@ -66,8 +66,8 @@ impl Estimate {
         })
     }
 
-    /// What is known of the values of an expression over the relation's columns: of a column, also where it is cast or
-    /// moved by a constant.
+    /// What is known of the values of an expression over the relation's columns. It is known of a column, also where it
+    /// is cast or moved by a constant.
     pub fn spread(&self, e: &Expr) -> Option<Spread> {
         self.spreads.of_expr(e)
     }
@@ -237,8 +237,8 @@ fn join(node: &Join, left: &Estimate, right: &Estimate) -> Estimate {
     Estimate { rows, whole, is_known, spreads }
 }
 
-/// About how many groups these keys make: as many of their values as are met if so many rows have any of them (Cardenas,
-/// CACM 1975). Of keys with no fewer values than rows it is not known how many there are.
+/// About how many groups these keys make. That is as many of their values as are met if so many rows have any of them
+/// (Cardenas, CACM 1975). Of keys with no fewer values than rows it is not known how many there are.
 fn groups(input: &Estimate, keys: &[ColumnId]) -> f64 {
     if keys.is_empty() {
         return 1.0;

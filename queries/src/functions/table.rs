@@ -1,5 +1,5 @@
 //! What a user reads of the functions: a row each. `SHOW FUNCTIONS`, `functions()`, the completion of the shell and
-//! `docs/functions.md` are made of it, and names that other systems have for the same are registered by it.
+//! `docs/functions.md` are made of it. Names that other systems have for the same are registered by it.
 
 /// A function, aggregate or table function.
 #[derive(Debug, Clone, Copy)]

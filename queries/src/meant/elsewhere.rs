@@ -1,7 +1,8 @@
 //! Functions and types of other systems that palais has not, and what to write instead.
 //!
-//! What is to be written is an expression over columns of these names: `text` and `part` are texts, `n` and `m` integers,
-//! `x` and `y` floats, `date` and `earlier` dates, `time` is a timestamp, `condition` a condition. The tests plan each.
+//! What is to be written is an expression over columns of these names. `text` and `part` are texts, `n` and `m`
+//! integers, `x` and `y` floats. `date` and `earlier` dates, `time` is a timestamp, `condition` a condition. The tests
+//! plan each.
 
 /// Names of functions, in lower case, and expressions that do what they do.
 const FUNCTIONS: &[(&[&str], &[&str])] = &[

@@ -1,5 +1,5 @@
-//! Calls of functions with names that no text can have, two words without quotes: what a clause says that the parser does
-//! not know, where the binder finds it.
+//! Calls of functions with names that no text can have, two words without quotes. They hold what a clause says that the
+//! parser does not know, where the binder finds it.
 
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, SelectItem, Value,

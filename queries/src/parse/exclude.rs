@@ -1,5 +1,6 @@
-//! `ROWS … EXCLUDE TIES`: the parser knows no EXCLUDE of a frame. Here the words are taken out of the tokens, and what they
-//! say is put behind the ORDER BY of the window, as a key that no text can have: a name with a space, without quotes.
+//! `ROWS … EXCLUDE TIES`: the parser knows no EXCLUDE of a frame. Here the words are taken out of the tokens. What they
+//! say is put behind the ORDER BY of the window, as a key that no text can have. It is a name with a space, without
+//! quotes.
 
 use sqlparser::ast::{Expr, OrderByExpr};
 use sqlparser::keywords::Keyword;

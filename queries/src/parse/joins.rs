@@ -1,6 +1,6 @@
-//! `ASOF JOIN` and `POSITIONAL JOIN`: the parser reads the first in another form alone, and takes the second word for an
-//! alias. Here they are `GLOBAL JOIN` and `GLOBAL CROSS JOIN`, a word before joins that the parser knows and palais has no
-//! use for: the binder finds it in the tree.
+//! `ASOF JOIN` and `POSITIONAL JOIN`: the parser reads the first in another form alone, and takes the second word for
+//! an alias. Here they are `GLOBAL JOIN` and `GLOBAL CROSS JOIN`, a word before joins that the parser knows and palais
+//! has no use for. The binder finds it in the tree.
 
 use sqlparser::ast::{Join, JoinOperator};
 use sqlparser::tokenizer::{Token, TokenWithSpan};

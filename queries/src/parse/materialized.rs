@@ -1,5 +1,5 @@
-//! `WITH t AS [NOT] MATERIALIZED (…)`: the parser reads it in the dialect of PostgreSQL alone. Here the words are taken out
-//! of the tokens before it reads them, and what they say is put into its tree, by the place of the name in the text.
+//! `WITH t AS [NOT] MATERIALIZED (…)`: the parser reads it in the dialect of PostgreSQL alone. Here the words are taken
+//! out of the tokens before it reads them. What they say is put into its tree, by the place of the name in the text.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! `TABLESAMPLE` and `USING SAMPLE`, of which the parser reads one form. Here each is `TABLESAMPLE ROW (10 ROWS)`,
-//! `TABLESAMPLE ROW (10 PERCENT)` or `TABLESAMPLE BERNOULLI (10 PERCENT)`, with `REPEATABLE (1)` behind it or not: ROW stands for
-//! a number of rows that is exact (reservoir), BERNOULLI for each row on its own.
+//! `TABLESAMPLE ROW (10 PERCENT)` or `TABLESAMPLE BERNOULLI (10 PERCENT)`, with `REPEATABLE (1)` behind it or not. ROW
+//! stands for a number of rows that is exact (reservoir), BERNOULLI for each row on its own.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 

@@ -78,8 +78,8 @@ pub(crate) fn call(
     Ok(AggregateCall { function, args, filter, state_columns })
 }
 
-/// Whether palais itself keeps the values of a DISTINCT aggregate apart: where DataFusion's sum of them would wrap, its
-/// count takes intervals of equal length for different ones, or it can't.
+/// Whether palais itself keeps the values of a DISTINCT aggregate apart. It does so where DataFusion's sum of them
+/// would wrap, its count takes intervals of equal length for different ones, or it can't.
 pub(crate) fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result<bool> {
     let t = arg.data_type(input)?;
     Ok(match f.fun().name() {

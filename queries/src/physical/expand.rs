@@ -13,8 +13,8 @@ use crate::estimates;
 use crate::plan::{self, Op};
 
 impl Lowering<'_> {
-    /// Gives each row once for each grouping set: the columns that are wanted of the input, then the wanted keys, NULL where
-    /// the set leaves one out, then what tells the sets apart.
+    /// Gives each row once for each grouping set. First come the columns that are wanted of the input. Then come the
+    /// wanted keys, NULL where the set leaves one out, and what tells the sets apart.
     pub fn expand(&mut self, rel: &Rel, expand: &Expand, at: usize) -> Result<Lowered> {
         let input = self.rel(&expand.input, at + 1)?;
         let estimate = estimates::of(rel, &[&input.estimate]);
@@ -50,8 +50,8 @@ impl Lowering<'_> {
     }
 }
 
-/// For each set a bit for each key, the first key's the most significant, 1 where it is left out; above them the number of
-/// earlier sets with the same bits.
+/// For each set a bit for each key, the first key's the most significant, 1 where it is left out. Above them the number
+/// of earlier sets with the same bits.
 fn identifiers(expand: &Expand) -> Result<Vec<u64>> {
     let count = expand.keys.len();
     let too_many = || Error::Unsupported("GROUPING SETS of so many columns".into());

@@ -212,11 +212,11 @@ struct SideSize {
     single: bool,
 }
 
-/// A row that is kept takes as long as so many bytes of it more than one that streams past: it is put into a table.
+/// A row that is kept takes as long as so many bytes of it more than one that streams past. It is put into a table.
 const KEPT_ROW: f64 = 64.0;
 
-/// Workers of a process have a copy each of what takes no more than this to keep: of more they probe each other's parts,
-/// which are made once and are in the cache once.
+/// Workers of a process have a copy each of what takes no more than this to keep. Of more they probe each other's
+/// parts, which are made once and are in the cache once.
 const COPIED: f64 = (1 << 20) as f64;
 
 impl SideSize {

@@ -1,8 +1,8 @@
 //! Which predicates of a join are keys.
 //!
-//! An equality of a value of the left side with one of the right side is a key: rows are found by it, and lie by its hash.
-//! What can fail in it is computed for all rows of its side. Conditions on that side alone, which are evaluated before it,
-//! are its guards: where one of them is not true the key is NULL.
+//! An equality of a value of the left side with one of the right side is a key. Rows are found by it, and lie by its
+//! hash. What can fail in it is computed for all rows of its side. Conditions on that side alone, which are evaluated
+//! before it, are its guards: where one of them is not true the key is NULL.
 
 use datafusion_expr::Operator;
 use datafusion_expr::utils::can_hash;

@@ -251,8 +251,8 @@ impl Lowering<'_> {
         node
     }
 
-    /// Brings rows to worker 0: in the order of the table that they come from if that has a cost that is not felt, or if
-    /// only some are wanted, which are the first ones then.
+    /// Brings rows to worker 0. They come in the order of their table if that has a cost that is not felt. They also do
+    /// if only some are wanted, which are the first ones then.
     fn gather(&mut self, mut node: Node, limited: bool) -> Node {
         let in_order = self.settings.processes == 1 && order::keep(&mut node, limited);
         self.exchange(if in_order { Exchange::InOrder } else { Exchange::Gather }, node)

@@ -1,9 +1,9 @@
 //! Which columns are read, and where: what each operator has to give.
 //!
 //! A relation of the algebra gives all columns of its inputs, and an operator of the plan those that something above it
-//! reads. Relations are numbered in a walk that meets each of them before its inputs, the left one first. A column belongs
-//! to one relation, so that all that read it are on the way from there to the root: it is wanted above a relation if the
-//! first that reads it has a lower number than that.
+//! reads. Relations are numbered in a walk that meets each of them before its inputs, the left one first. A column
+//! belongs to one relation, so that all that read it are on the way from there to the root. It is wanted above a
+//! relation if the first that reads it has a lower number than that.
 
 use crate::algebra::{Aggregate, ColumnId, Expr, JoinKind, Kind, Rel};
 

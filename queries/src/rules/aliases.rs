@@ -1,9 +1,9 @@
 //! Columns that are copies of others.
 //!
-//! A column that a [`Map`] makes of another one, unchanged, is that one: where it is read the other can be read, and the
-//! copy goes. Both are NULL in the same rows, since no operator gives the one without the other: a relation gives all
-//! columns of its inputs, and keys and columns of unions are replaced as well. So is a column that a stage gives twice: its
-//! readers read it once.
+//! A column that a [`Map`] makes of another one, unchanged, is that one. Where it is read the other can be read, and
+//! the copy goes. Both are NULL in the same rows, since no operator gives the one without the other. A relation gives
+//! all columns of its inputs, and keys and columns of unions are replaced as well. So is a column that a stage gives
+//! twice: its readers read it once.
 //!
 //! The columns of the result keep their numbers, and so their names: a copy that the result has is made at the top again.
 

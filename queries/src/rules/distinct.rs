@@ -1,9 +1,9 @@
 //! Aggregates of distinct values, over groups that have each value once.
 //!
-//! `count(DISTINCT x) … GROUP BY k` is `count(x) … GROUP BY k` over `SELECT DISTINCT k, x`: groups are spread over workers and
-//! put on disk, which one set of values is not. It is done where all DISTINCT calls have the same argument, and all others
-//! give the same of the values of parts: `min(y)` is `min` of the `min(y)` of each `k, x`. A group has one of several equal
-//! values, as a set has; but for intervals, of which DISTINCT gives a certain one.
+//! `count(DISTINCT x) … GROUP BY k` is `count(x) … GROUP BY k` over `SELECT DISTINCT k, x`: groups are spread over
+//! workers and put on disk, which one set of values is not. It is done where all DISTINCT calls have the same argument.
+//! All others must give the same of the values of parts: `min(y)` is `min` of the `min(y)` of each `k, x`. A group has
+//! one of several equal values, as a set has; but for intervals, of which DISTINCT gives a certain one.
 
 use expressions::compare::is_interval;
 

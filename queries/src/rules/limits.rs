@@ -1,9 +1,9 @@
 //! LIMIT down to where rows come from.
 //!
-//! A limit keeps its place, and what is below it is told how many rows are wanted: those that it passes over, and those
-//! that it gives. A sort gives no more than these by itself. Rows are computed for no more than these where [`Map`] stands between. A left join gives each left row
-//! once at least, and a union all rows of all inputs, so that no more than so many are wanted of the left side and of each
-//! input. A filter may drop rows: nothing is known below it.
+//! A limit keeps its place, and what is below it is told how many rows are wanted. They are those that it passes over,
+//! and those that it gives. A sort gives no more than these by itself. Rows are computed for no more than these where
+//! [`Map`] stands between. A left join gives each left row once at least, and a union all rows of all inputs. So no
+//! more than so many are wanted of the left side and of each input. A filter may drop rows: nothing is known below it.
 
 use super::simplify::nodes::taken;
 use crate::algebra::{JoinKind, Limit, Map, Rel};

@@ -1,7 +1,7 @@
 //! Rules: a bound statement as one that gives the same rows with less work.
 //!
-//! Each rule is a module that says what it matches, what it gives, and why that is right. They are applied in one order, a
-//! bounded number of times, and each takes a time that is nearly linear in the size of the statement:
+//! Each rule is a module that says what it matches, what it gives, and why that is right. They are applied in one
+//! order, a bounded number of times. Each takes a time that is nearly linear in the size of the statement:
 //!
 //! 1. [`unnest`]: subqueries in expressions become joins and stages. Before and after it, [`shared`]: relations that are
 //!    computed once, or wherever they are read.
@@ -19,8 +19,8 @@
 //! 12. [`joins`]: the groups that joins ask for, the order of joins, and groups before them.
 //! 13. [`repeated`]: expressions that are computed once.
 //!
-//! What all of them keep: three-valued logic, the rows on which what can fail is evaluated (decision 6), and that the same
-//! statement becomes the same one in every process.
+//! What all of them keep: three-valued logic, and the rows on which what can fail is evaluated (decision 6). They keep
+//! too that the same statement becomes the same one in every process.
 
 pub mod aliases;
 pub mod distinct;

@@ -1,16 +1,16 @@
 //! Expressions that stand several times in an operator, or in operators one above the other, computed once below them.
 //!
 //! `sum(a * (1 - b)), avg(a * (1 - b))` computes the product once, in a [`Map`] below the aggregate. The largest common
-//! expressions are taken; what these have in common is found when the new operator is looked at, whose expressions are no
-//! more than half as large together. What an operator below has computed is read, not computed again: a key of groups as
-//! the argument of an aggregate.
+//! expressions are taken. What these have in common is found when the new operator is looked at, whose expressions are
+//! no more than half as large together. What an operator below has computed is read, not computed again: a key of
+//! groups as the argument of an aggregate.
 //!
-//! An expression is computed for all rows then. So one of its places is such that it was before: not a branch of a CASE, not
-//! in AND and OR, not the argument of an aggregate with FILTER. What can fail does so on the same rows. What is volatile is
-//! computed at each place, and what costs next to nothing, too.
+//! An expression is computed for all rows then. So one of its places is such that it was before. It is not a branch of
+//! a CASE, not in AND and OR, not the argument of an aggregate with FILTER. What can fail does so on the same rows.
+//! What is volatile is computed at each place, and what costs next to nothing, too.
 //!
-//! What a filter asks for and an operator above it too is computed between two filters: the predicates that don't read it
-//! come before, so that it is computed on the rows that they leave. That is done for what takes long and can't fail.
+//! What a filter asks for and an operator above it too is computed between two filters. The predicates that don't read
+//! it come before, so that it is computed on the rows that they leave. That is done for what takes long and can't fail.
 
 use std::collections::BTreeMap;
 

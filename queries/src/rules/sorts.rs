@@ -1,9 +1,9 @@
 //! Sorts whose order nobody sees.
 //!
-//! The order of rows matters to the result, to LIMIT, to aggregates that put values together in it, and to windows of all
-//! rows that have no order of their own. What is joined,
-//! grouped or put together by a union has no order, whatever its inputs had. A sort that keeps the first rows stays. The
-//! order of a stage's rows is seen if that of some reader is.
+//! The order of rows matters to the result, to LIMIT, and to aggregates that put values together in it. It matters to
+//! windows of all rows that have no order of their own. What is joined, grouped or put together by a union has no
+//! order, whatever its inputs had. A sort that keeps the first rows stays. The order of a stage's rows is seen if that
+//! of some reader is.
 
 use std::collections::BTreeSet;
 

@@ -4,8 +4,8 @@
 //! knows at each operator which of its columns are read.
 //!
 //! - Entries of a [`Map`](Rel::Map), calls of an aggregate and over windows, columns of unions and of VALUES.
-//! - The join that only says whether there is a match, where nobody asks; a left join whose right side is not read and has
-//!   one match at most for each row.
+//! - The join that only says whether there is a match, where nobody asks. And a left join whose right side is not read
+//!   and has one match at most for each row.
 //! - An aggregate without keys, of which no result is read, is one row.
 //! - Lists that UNNEST takes apart beside others of the same length.
 //! - Columns of stages that none of their readers reads, and stages that nothing reads.

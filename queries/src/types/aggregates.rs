@@ -45,8 +45,8 @@ const OF_DECIMALS: [&str; 30] = [
     "sum",
 ];
 
-/// Aggregates that take no NULL without a type. A column of which nothing but NULL is known has the type NULL, and there is
-/// no sum of that, and are no bits: it is an integer here.
+/// Aggregates that take no NULL without a type. A column of which nothing but NULL is known has the type NULL, and
+/// there is no sum of that, and are no bits. It is an integer here.
 const OF_INTEGERS: [&str; 4] = ["sum", "bit_and", "bit_or", "bit_xor"];
 
 /// Aggregates that take only the values of their first argument once.

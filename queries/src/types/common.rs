@@ -1,5 +1,5 @@
-//! The type that values of one column have in common: those of the inputs of a set operation, the cells of VALUES, and of a
-//! subquery's column what it is compared in.
+//! The type that values of one column have in common. They are those of the inputs of a set operation or the cells of
+//! VALUES. Of a subquery's column it is the type in which it is compared.
 
 use arrow_schema::DataType;
 use datafusion_expr::Operator;

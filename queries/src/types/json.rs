@@ -452,8 +452,8 @@ impl Types {
         }
     }
 
-    /// Values that are compared with each other, of which some are JSON: what is compared with text is compared as JSON, and
-    /// JSON beside anything else becomes that.
+    /// Values that are compared with each other, of which some are JSON. What is compared with text is compared as
+    /// JSON, and JSON beside anything else becomes that.
     ///
     /// # Errors
     /// A constant text is no JSON.

@@ -45,8 +45,8 @@ pub struct OverItems<'a> {
     pub list: Expr,
     /// The value to begin with, of [`Makes::One`].
     pub first: Option<Expr>,
-    /// The columns that stand for the item, or the value so far and the item, and then for the item's place, as far as the
-    /// expression has names for them.
+    /// The columns that stand for the item, or the value so far and the item. Then comes the one of the item's place,
+    /// as far as the expression has names for them.
     pub parameters: &'a [ColumnId],
     /// The expression.
     pub body: Expr,

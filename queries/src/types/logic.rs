@@ -94,7 +94,7 @@ impl Types {
         Ok(terms)
     }
 
-    /// A conjunction, or a disjunction, of which `neutral` is left out, and which has the opposite for its value if that is
+    /// A conjunction, or a disjunction, of which `neutral` is left out. It has the opposite for its value if that is
     /// one of its terms.
     fn decided(&self, e: Expr, neutral: bool) -> Expr {
         let (Kind::And(terms) | Kind::Or(terms)) = &e.kind else { return e };

@@ -48,7 +48,7 @@ pub fn not_taken(from: &DataType, to: &DataType) -> Error {
     Error::Invalid(format!("{from} stands where {to} is taken\n  help: a CAST may help"))
 }
 
-/// An operation on text is not one on lists: DataFusion would make text of them in silence, and the length of a list be
+/// An operation on text is not one on lists. DataFusion would make text of them in silence, and the length of a list be
 /// that of its text.
 pub fn of_nested(what: &str) -> Error {
     Error::Unsupported(format!(

@@ -1,11 +1,11 @@
 //! Typed constructors of the algebra's expressions.
 //!
-//! Each gives its operands the types that the operation takes, from the inside of an expression to the outside, since the
-//! type of an expression follows from those of its parts: to `CASE WHEN a THEN 1 ELSE 1e0 END * 0.5` its first operand is
-//! an integer before. DataFusion's rules decide where these modules have none of their own.
+//! Each gives its operands the types that the operation takes, from the inside of an expression to the outside. The
+//! type of an expression follows from those of its parts: to `CASE WHEN a THEN 1 ELSE 1e0 END * 0.5` its first operand
+//! is an integer before. DataFusion's rules decide where these modules have none of their own.
 //!
-//! Constants are computed at once: where all parts are literals and nothing is volatile, the result is a literal; so is that
-//! of an operator beside NULL. What fails stays an expression, for it may stand in a branch that is never taken.
+//! Constants are computed at once: where all parts are literals and nothing is volatile, the result is a literal. So is
+//! that of an operator beside NULL. What fails stays an expression, for it may stand in a branch that is never taken.
 //!
 //! - [`casts`]: casts, those that are written and those that types ask for.
 //! - [`numbers`]: the type that several numbers have in common, decimals above all.

@@ -132,8 +132,8 @@ fn range_in(t: &DataType, cast: &DataType, low: &Expr, high: &Expr) -> Option<(E
     Some((Expr::literal(inside(low, t, cast)?), Expr::literal(inside(high, t, cast)?)))
 }
 
-/// The constant of the type `t` that is cast to a constant, if different values of `t` stay different in the cast, and
-/// in their order.
+/// The constant of the type `t` that is cast to a constant. There is one if different values of `t` stay different in
+/// the cast, and in their order.
 fn inside(value: &ScalarValue, t: &DataType, cast: &DataType) -> Option<ScalarValue> {
     if !is_injection(t, cast) {
         return None;

@@ -133,8 +133,8 @@ fn common_struct(all: &[&DataType], purpose: Use) -> Option<DataType> {
     differ.then(|| DataType::Struct(fields.into()))
 }
 
-/// The common type of two types: by the rules of this module if one is a decimal, which two integers may have become, else
-/// by others.
+/// The common type of two types. It is found by the rules of this module if one is a decimal, which two integers may
+/// have become, else by others.
 pub(super) fn wider(
     one: &DataType,
     other: &DataType,

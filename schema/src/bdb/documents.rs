@@ -1,8 +1,8 @@
 //! `documents`: crawled pages, a line of text a row.
 //!
 //! A page begins with a line of five tokens, `http://URL IP DATE TYPE LENGTH`, DATE being 14 digits and LENGTH the
-//! bytes of the lines that follow. These are 20 to 200 lines of 5 to 15 words each, and among the words lie 5 to 40
-//! links `http://URL`, never at the beginning of a line, so that only a page's first line looks like one.
+//! bytes of the lines that follow. These are 20 to 200 lines of 5 to 15 words each. Among the words lie 5 to 40 links
+//! `http://URL`, never at the beginning of a line. So only a page's first line looks like one.
 
 use std::ops::Range;
 

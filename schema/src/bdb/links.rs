@@ -1,13 +1,13 @@
 //! How many links lead to a page, and which page a link leads to.
 //!
 //! Pages are numbered from the most to the least popular. HiBench draws the target of each link by Zipf's law with
-//! exponent 1/2, discretised: page `i` of `n`, counted from 1, has the integer weight `w(i) = round(1.5 sqrt(n / i))`
-//! (its class Zipfian with the tail of 1.5 that it finds for 40 links a page and a space ratio of 0.1). The rounding
-//! is what keeps the least popular pages above 10 links: with exact weights a hundred times as many would fall below,
-//! against the published result of query 1C.
+//! exponent 1/2, discretised. Page `i` of `n`, counted from 1, has the integer weight `w(i) = round(1.5 sqrt(n / i))`.
+//! This is its class Zipfian with the tail of 1.5 that it finds for 40 links a page and a space ratio of 0.1. The
+//! rounding is what keeps the least popular pages above 10 links. With exact weights a hundred times as many would fall
+//! below, against the published result of query 1C.
 //!
 //! HiBench counts the links of each page, which takes memory for every page. The count of one page is binomial with
-//! very many draws of a very small probability, so that it is drawn from Poisson's law around its mean here.
+//! very many draws of a very small probability. So it is drawn from Poisson's law around its mean here.
 
 use super::random::{Stream, unit};
 
@@ -80,8 +80,9 @@ fn level(pages: u64, k: u64) -> u64 {
     ((pages as f64 * ratio * ratio) as u64).min(pages)
 }
 
-/// Draws from Poisson's law by inversion, exactly and at a cost in proportion to the mean; beyond [`MAX_EXACT`] from the
-/// normal law of the same mean and variance, which the few most popular pages of a large table can't be told from.
+/// Draws from Poisson's law by inversion, exactly and at a cost in proportion to the mean. Beyond [`MAX_EXACT`] it
+/// draws from the normal law of the same mean and variance. The few most popular pages of a large table can't be told
+/// from that.
 ///
 /// Neighbouring pages mostly share a mean, so that the exponential is kept from one draw to the next.
 #[derive(Debug, Default)]

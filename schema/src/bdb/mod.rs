@@ -1,8 +1,8 @@
 //! The tables of the AMPLab Big Data Benchmark, made while they are read.
 //!
-//! A row is a pure function of the seed and the row's number, so any worker makes any range of rows, in any order,
-//! in memory that depends on the range alone. `docs/benchmark-data.md` says how each column is drawn and where that
-//! departs from the generator of the published data, HiveData of Intel's HiBench.
+//! A row is a pure function of the seed and the row's number, so any worker makes any range of rows, in any order. Its
+//! memory depends on the range alone. `docs/benchmark-data.md` says how each column is drawn and where that departs
+//! from the generator of the published data, HiveData of Intel's HiBench.
 //!
 //! Modules in the order in which a row is made:
 //! - [`random`]: random numbers addressed by key and counter.

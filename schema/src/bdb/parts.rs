@@ -1,8 +1,8 @@
 //! How the units of a table are assigned to part files.
 //!
-//! The published files came from reducers that each took every k-th page, so that each file runs from the most
-//! linked pages to the least. Here chunks of consecutive units are assigned in turn, which gives every file the same
-//! shape and lets the number of files change without changing any row.
+//! The published files came from reducers that each took every k-th page, so that each file runs from the most linked
+//! pages to the least. Here chunks of consecutive units are assigned in turn. That gives every file the same shape, and
+//! lets the number of files change without changing any row.
 
 use std::ops::Range;
 

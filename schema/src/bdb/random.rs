@@ -1,9 +1,9 @@
 //! Random numbers addressed by key and counter, so that a value needs no values before it.
 //!
 //! [`at`] is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014, section 4)
-//! read at an arbitrary position; [`Stream`] is Wang Yi's wyrand, for values that take an unknown number of draws.
-//! All arithmetic is on integers, or on floats by operations that IEEE 754 defines to the last bit, so that every
-//! machine makes the same tables.
+//! read at an arbitrary position. [`Stream`] is Wang Yi's wyrand, for values that take an unknown number of draws. All
+//! arithmetic is on integers, or on floats by operations that IEEE 754 defines to the last bit. So every machine makes
+//! the same tables.
 
 /// What a column is drawn from: derived from the seed and the column's tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

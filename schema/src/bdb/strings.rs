@@ -8,8 +8,8 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 /// The longest string that lies in the view itself.
 const INLINE: usize = 12;
 
-/// A buffer that has grown to this size is closed: the offset of a view has 32 bits, and pages of documents come in
-/// one call.
+/// A buffer that has grown to this size is closed. The offset of a view has 32 bits, and pages of documents come in one
+/// call.
 const MAX_BUFFER: usize = 16 << 20;
 
 /// The view of `value`, which begins at `offset` of buffer number `buffer` if it is too long for the view.

@@ -1,9 +1,9 @@
 //! Page number to URL: 10 to 100 letters, every length equally likely, no URL twice.
 //!
-//! The first ten letters are the page number after a keyed permutation of `0..26^10`, written in base 26, so that no
-//! two pages share them; the rest is random. The permutation is a Feistel network over two halves of base-26 digits
-//! with addition in place of exclusive or (Black and Rogaway: Ciphers with Arbitrary Finite Domains, CT-RSA 2002,
-//! section 5); it need not be secure, only look random.
+//! The first ten letters are the page number after a keyed permutation of `0..26^10`, written in base 26. So no two
+//! pages share them. The rest is random. The permutation is a Feistel network over two halves of base-26 digits with
+//! addition in place of exclusive or. (Black and Rogaway: Ciphers with Arbitrary Finite Domains, CT-RSA 2002, section
+//! 5.) It need not be secure, only look random.
 
 use super::random::{Key, take};
 

@@ -1,9 +1,9 @@
 //! `uservisits`: visits to pages drawn uniformly, all visits to a page one after the other, pages ascending.
 //!
-//! HiBench draws a page for each visit and groups the visits by page. The same is done here in *cells*: a cell is a
-//! run of at most 1,024 pages that gets its exact share of the visits, about 8,000, so that the rows of a cell are
-//! known by arithmetic; inside, each visit draws its page, and the counts give the rows of each page. The number of
-//! visits to a page is so binomial, as it is in HiBench, and only the sum over a cell lacks its spread of about 1 %.
+//! HiBench draws a page for each visit and groups the visits by page. The same is done here in *cells*. A cell is a run
+//! of at most 1,024 pages that gets its exact share of the visits, about 8,000. So the rows of a cell are known by
+//! arithmetic. Inside, each visit draws its page, and the counts give the rows of each page. So the number of visits to
+//! a page is binomial, as it is in HiBench. Only the sum over a cell lacks its spread of about 1 %.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Schemas as Cap'n Proto's language, for other tools: a struct with a field for each column.
 //!
 //! A column that may be NULL is a group of one union, `null` or `value`; text and bytes that are NULL are a null
-//! pointer. Fields are numbered in the order of the columns, so that the struct of a table with more columns at its end
-//! is a newer version of the same struct. Names are for people: words begin with capitals but for the first, and what is
-//! no letter or digit is left out.
+//! pointer. Fields are numbered in the order of the columns. So the struct of a table with more columns at its end is a
+//! newer version of the same struct. Names are for people: words begin with capitals but for the first, and what is no
+//! letter or digit is left out.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
 //! `CREATE TABLE name (column TYPE [NULL | NOT NULL], …)`: printed, and read by a small parser that tells places.
 //!
-//! Reading takes what other databases print where it does not change how rows are read: `OR REPLACE`, `TEMPORARY`,
-//! `IF NOT EXISTS`, a name with a schema before it, lengths of text, `PRIMARY KEY` and `UNIQUE` behind a column
-//! (not checked; a primary key is not null). Anything else is an error. Names keep their case.
+//! Reading takes what other databases print where it does not change how rows are read. That is `OR REPLACE`,
+//! `TEMPORARY`, `IF NOT EXISTS`, a name with a schema before it, and lengths of text. `PRIMARY KEY` and `UNIQUE` may
+//! stand behind a column (not checked; a primary key is not null). Anything else is an error. Names keep their case.
 
 use std::sync::Arc;
 

@@ -38,8 +38,9 @@ pub fn failed(path: &Path, action: &'static str, source: std::io::Error) -> Erro
     }
 }
 
-/// A file that is written under a temporary name, in the same directory or, for a store, in that of temporary files, and gets its name when
-/// it is whole. Dropped before, it leaves nothing. What is there and is not a regular file (`/dev/null`, a pipe) is written as it is.
+/// A file that is written under a temporary name, in the same directory or, for a store, in that of temporary files. It
+/// gets its name when it is whole. Dropped before, it leaves nothing. What is there and is not a regular file
+/// (`/dev/null`, a pipe) is written as it is.
 pub struct FileOutput {
     path: PathBuf,
     aside: Option<AtomicWrite>,

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use timely::scheduling::Activator;
 
-/// Stands between two operators of a worker. The gate counts the batches that wait before the consumer, wakes the
-/// producer when there is room, and says when the producer has given its last batch.
+/// Stands between two operators of a worker. The gate counts the batches that wait before the consumer, and wakes the
+/// producer when there is room. It says when the producer has given its last batch.
 ///
 /// timely's frontier says that too, but only once the producers of *all* workers are done. A worker without rows could
 /// then not tell the other workers that it is done, while they wait for that.

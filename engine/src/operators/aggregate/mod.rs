@@ -49,8 +49,8 @@ const HEAVY_BYTES: usize = 4 << 20;
 /// is scarce. A state that it gives away costs several times what a row costs here.
 const REDUCES: f64 = 0.4;
 
-/// The groups of a partition may take so many times the bytes that it has on disk: for a table, and for the rows that
-/// are made of it.
+/// The groups of a partition may take so many times the bytes that it has on disk. The bytes are those of a
+/// table, and of the rows that are made of it.
 const ROOM: u64 = 3;
 
 /// One phase of an aggregation.

@@ -2,8 +2,8 @@
 //! each full line to its partition's vector, past the cache.
 //!
 //! So each partition needs only one line in the cache, and the processor does not read memory before it is overwritten
-//! whole (Balkesen, Teubner, Alonso, Özsu: Main-memory hash joins on multi-core CPUs, 2013, section 4.2; Wassenberg,
-//! Sanders: Engineering a multi-core radix sort, 2011). A full vector becomes an array without another copy.
+//! whole. (Balkesen, Teubner, Alonso, Özsu: Main-memory hash joins on multi-core CPUs, 2013, section 4.2; Wassenberg,
+//! Sanders: Engineering a multi-core radix sort, 2011.) A full vector becomes an array without another copy.
 
 use std::sync::Arc;
 

@@ -1,14 +1,16 @@
-//! Heavy keys: where both sides of a join are spread by the hash of their keys, and many probe rows have one key, all of
+//! Heavy keys. Both sides of a join may be spread by the hash of their keys. If many probe rows have one key, all of
 //! these would go to one worker. The other workers keep theirs, and get the key's build rows from it (Rödiger, Idicula,
 //! Kemper, Neumann: Flow-Join, 2016).
 //!
-//! In Flow-Join heavy keys are found among the first rows, and what is done with them is decided before others are sent.
-//! Here each sender asks for the build rows of a key when it finds it heavy, and goes on as before until they are there;
-//! each probe row still meets all build rows of its key in one place. So nothing is decided for all, and no sender waits.
+//! In Flow-Join heavy keys are found among the first rows, and what is done with them is decided before others are
+//! sent. Here each sender asks for the build rows of a key when it finds it heavy, and goes on as before until they are
+//! there. Each probe row still meets all build rows of its key in one place. So nothing is decided for all, and no
+//! sender waits.
 //!
-//! Where build rows are given at the end, their worker has to know which of them have met their like, also among the rows
-//! that stay elsewhere. It is asked with the key of a probe row: all build rows of that key have met one, if nothing but
-//! the key decides, and it gives them away only then. A hash that build rows of several keys have is not given away.
+//! Where build rows are given at the end, their worker has to know which of them have met their like. This includes
+//! matches among the rows that stay elsewhere. The worker is asked with the key of a probe row. All build rows of that
+//! key have met one, if nothing but the key decides, and the worker gives them away only then. A hash that build rows of several keys
+//! have is not given away.
 //!
 //! Workers of one process probe each other's tables; rows go to other processes as notes.
 
@@ -119,7 +121,7 @@ impl Replicas {
         !self.gives.probe_rows()
     }
 
-    /// Whether the build rows of a heavy key are here; if not, they are asked for, with the key of a probe row that has
+    /// Whether the build rows of a heavy key are here. If not, they are asked for, with the key of a probe row that has
     /// this hash, if there is one at hand.
     ///
     /// # Errors
@@ -240,8 +242,8 @@ impl Replicas {
         Ok(Built { rows, table, has_null })
     }
 
-    /// What the probe rows of these hashes meet on worker `index`, which has built `own`: the parts, and for each row
-    /// which of them, if that is not always `own`.
+    /// What the probe rows of these hashes meet on worker `index`, which has built `own`. These are the parts, and for
+    /// each row which of them, if that is not always `own`.
     ///
     /// # Errors
     /// A row that its sender was to send to another worker.

@@ -1,5 +1,5 @@
-//! Complete build sides. Where a plan says so, the workers of a process probe each other's: then only the rows of the
-//! build side have been moved by the hash of their keys, and the probe side, mostly the longer one, stays where it is.
+//! Complete build sides. Where a plan says so, the workers of a process probe each other's. Then only the rows of the
+//! build side have been moved by the hash of their keys. The probe side, mostly the longer one, stays where it is.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -23,7 +23,8 @@ pub struct Built {
     pub has_null: bool,
 }
 
-/// What a row takes in a table beside its columns: its key, its hash, its place in a chain and up to four heads of chains.
+/// What a row takes in a table beside its columns. That is its key, its hash, its place in a chain and up to four heads
+/// of chains.
 pub const ROW_BYTES: usize = 48;
 
 /// The parts of a build side, one for each worker that has one.

@@ -1,7 +1,7 @@
 //! Split assignment: splits whose readers wait for each other go one by one to the workers of all processes.
 //!
-//! The reader of a csv split waits until all splits before it have been looked at, because a quote may be open where the
-//! split begins. A worker looks at a split as soon as it has it. So no reader waits for long, as long as workers take the
+//! The reader of a csv split waits until all splits before it have been looked at. A quote may be open where the split
+//! begins. A worker looks at a split as soon as it has it. So no reader waits for long, as long as workers take the
 //! first splits first. What a process does with the rows of a split must not hold up the others.
 //!
 //! The splits of all such files are numbered, and process 0 assigns them (`docs/decisions/0020`):

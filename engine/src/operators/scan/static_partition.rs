@@ -1,8 +1,8 @@
 //! The static partition of a table: the splits that one process scans unless another process steals them.
 //!
-//! A process scans the splits that begin in its part of the bytes of all files. Splits of a csv file are the exception: a
-//! quote may be open where a split begins, so they are assigned one by one, see [`assignment`](super::assignment). Each
-//! process tells the others what its csv splits do to the state of quotes.
+//! A process scans the splits that begin in its part of the bytes of all files. Splits of a csv file are the exception,
+//! because a quote may be open where a split begins. They are assigned one by one, see
+//! [`assignment`](super::assignment). Each process tells the others what its csv splits do to the state of quotes.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,6 +1,6 @@
-//! Aggregates of any frame whose parts can be combined, in typed loops: a tree of the values of 16 rows, of 256, and so on,
-//! of which a frame needs a few of each height. After Leis, Kundhikanjana, Kemper and Neumann, Efficient Processing of
-//! Window Functions in Analytical SQL Queries (VLDB 2015), section 4.4.
+//! Aggregates of any frame whose parts can be combined, in typed loops. They keep a tree of the values of 16 rows, of
+//! 256, and so on. A frame needs a few of each height. After Leis, Kundhikanjana, Kemper and Neumann, Efficient
+//! Processing of Window Functions in Analytical SQL Queries (VLDB 2015), section 4.4.
 //!
 //! Floats are summed in this way since what was added can't be taken away exactly; extremes since it can't be at all.
 

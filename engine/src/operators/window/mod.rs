@@ -1,5 +1,5 @@
-//! Functions over windows. The rows of a partition come one behind the other, in the order of the window; each row goes on
-//! as it is, with the results behind its columns.
+//! Functions over windows. The rows of a partition come one behind the other, in the order of the window. Each row goes
+//! on as it is, with the results behind its columns.
 //!
 //! Rows wait until all functions know their results. How long that is depends on how far each one sees ([`Reach`]):
 //!
@@ -7,8 +7,8 @@
 //!   state from row to row, so that no partition is ever held as a whole.
 //! - Everything else sees the whole partition, which is kept until its last row has come.
 //!
-//! What waits lies in *pieces*, the batches as they came. Once enough rows are ready, the arguments of the pieces are put
-//! together to a [`Block`], and its rows are given a batch at a time: calls of `pull` stay short.
+//! What waits lies in *pieces*, the batches as they came. Once enough rows are ready, the arguments of the pieces are
+//! put together to a [`Block`]. Its rows are given a batch at a time, so that calls of `pull` stay short.
 //!
 //! - `changes`: where partitions and peers begin. [`block`]: rows that are evaluated together.
 //! - [`frames`]: which rows a row's frame has.
@@ -56,8 +56,8 @@ const FAR: u64 = 1 << 24;
 /// A block has so many rows at least, unless no more are there. Small partitions are evaluated together.
 const BLOCK_ROWS: usize = 2 * BATCH_ROWS;
 
-/// Where evaluating rows takes longer than this, fewer of them are evaluated in one call: some aggregates of a frame take a
-/// time that grows with its rows.
+/// Where evaluating rows takes longer than this, fewer of them are evaluated in one call. Some aggregates of a frame
+/// take a time that grows with its rows.
 const LONG: Duration = Duration::from_millis(20);
 
 /// How far a function sees from a row.

@@ -1,5 +1,6 @@
-//! Any aggregate of any frame, by its states: a tree of the states of 32 rows, of 1024, and so on. A frame merges a few of
-//! each height in the order of their rows, as the final phase of a GROUP BY merges those of the partial one.
+//! Any aggregate of any frame, by its states: a tree of the states of 32 rows, of 1024, and so on. A frame merges a few
+//! of each height in the order of their rows. The final phase of a GROUP BY merges those of the partial one in the same
+//! way.
 //!
 //! States of `DISTINCT`, of `median` or `array_agg` hold values, so that a frame takes a time that grows with its rows.
 

@@ -1,5 +1,5 @@
-//! Frame of reference and delta with bit packing (Zukowski, Héman, Nes, Boncz, Super-scalar RAM-CPU cache compression,
-//! ICDE 2006; the layout within a block is that of Afroozeh, Boncz, The FastLanes compression layout, VLDB 2023).
+//! Frame of reference and delta with bit packing. (Zukowski, Héman, Nes, Boncz, Super-scalar RAM-CPU cache compression,
+//! ICDE 2006. The layout within a block is that of Afroozeh, Boncz, The FastLanes compression layout, VLDB 2023.)
 //!
 //! ```text
 //! heads = width: u8 for each block  base: one value for each block  step: one value for each block of deltas
@@ -7,14 +7,14 @@
 //!         offset after offset, low bits first, in as many bytes as it takes
 //! ```
 //!
-//! The highest bit of a width says that a block holds deltas. Value i of a block is base + offset i; of a block of deltas
-//! it is base + the sum of step + offset over the places 1 to i. Sums wrap.
+//! The highest bit of a width says that a block holds deltas. Value i of a block is base + offset i. Of a block of
+//! deltas it is base + the sum of step + offset over the places 1 to i. Sums wrap.
 //!
-//! Within a full block of words of T bits, the value of place `order[row / 8] × 16 + row % 8 × 128 + lane`, with
-//! order = 0 4 2 6 1 5 3 7, row < T and lane < 1024 / T, lies in bits row × width and on of its lane; bit b of a lane is
-//! bit b % T of word b / T × (1024 / T) + lane. So 1024 / T lanes are unpacked by the same shifts at once, and compilers
-//! make SIMD of that. Deltas are not interleaved in this way, which would make their sums as wide: a sum of one step a
-//! value takes less time than all else that happens to it.
+//! Take a full block of words of T bits. Let order = 0 4 2 6 1 5 3 7, row < T and lane < 1024 / T. The value of place
+//! `order[row / 8] × 16 + row % 8 × 128 + lane` lies in bits row × width and on of its lane. Bit b of a lane is bit b %
+//! T of word b / T × (1024 / T) + lane. So 1024 / T lanes are unpacked by the same shifts at once, and compilers make
+//! SIMD of that. Deltas are not interleaved in this way, which would make their sums as wide. A sum of one step a value
+//! takes less time than all else that happens to it.
 
 use arrow_buffer::{Buffer, ScalarBuffer};
 

@@ -6,8 +6,8 @@
 //!
 //! The bytes of all values, one after the other, are cut into fours, the last one filled up with the first symbol. With
 //! S symbols, four are one number: ((a × S + b) × S + c) × S + d, where a is the place of the first among the symbols.
-//! Four letters a to z so take 19 bits, 4.75 each, where 4.70 is the least that random letters can take, 5 is what bits
-//! of their own would cost, and FSST needs about 6. Reading is a division by a constant and two lookups for each four.
+//! Four letters a to z so take 19 bits, 4.75 each. 4.70 is the least that random letters can take. 5 is what bits of
+//! their own would cost, and FSST needs about 6. Reading is a division by a constant and two lookups for each four.
 
 use arrow_buffer::Buffer;
 

@@ -1,5 +1,5 @@
-//! FSST: the most useful strings of up to 8 bytes get a code of one byte (Boncz, Neumann, Leis, FSST: fast random access
-//! string compression, VLDB 2020).
+//! FSST: the most useful strings of up to 8 bytes get a code of one byte. (Boncz, Neumann, Leis, FSST: fast random
+//! access string compression, VLDB 2020.)
 //!
 //! ```text
 //! symbols = count: u8  length: u8 for each symbol  the bytes of all symbols
@@ -93,7 +93,7 @@ impl Table {
         Ok(at)
     }
 
-    /// How the value of these codes compares with `wanted`, symbol by symbol up to the first byte that differs: a value
+    /// How the value of these codes compares with `wanted`, symbol by symbol up to the first byte that differs. A value
     /// that only begins with it is greater.
     pub fn compare(&self, codes: &[u8], wanted: &[u8]) -> Result<std::cmp::Ordering> {
         let mut wanted = wanted;

@@ -1,8 +1,9 @@
 //! Lengths and bytes to Arrow's string views.
 //!
-//! A view has 16 bytes: a length of 4, then the value itself if it has at most 12 bytes, else its first 4 bytes, the
-//! number of its buffer and its offset there. Both kinds are made for every value and one is taken without a branch:
-//! lengths often straddle the 12 bytes, and a branch would be mispredicted at every other value.
+//! A view has 16 bytes. A length of 4 comes first. Then comes the value itself if it has at most 12 bytes. Else come
+//! its first 4 bytes, the number of its buffer and its offset there. Both kinds are made for every value and one is
+//! taken without a branch. Lengths often straddle the 12 bytes, and a branch would be mispredicted at every other
+//! value.
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use crate::error::{Error, Result};
 /// The longest value that lies in its view.
 pub const INLINE: usize = 12;
 
-/// For each length up to [`INLINE`] the bits of the second half of a view that hold bytes of the value, and those of the
-/// upper half of the first.
+/// For each length up to [`INLINE`] the bits of the second half of a view that hold bytes of the value. The second
+/// number has those of the upper half of the first.
 pub(super) const KEEP: [(u64, u64); INLINE + 1] = {
     let mut keep = [(u64::MAX, u64::MAX << 32); INLINE + 1];
     let mut length = 0;

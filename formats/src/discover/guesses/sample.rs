@@ -1,8 +1,8 @@
 //! Guesses from a sample: the first records of a few files, or a few runs of rows in memory.
 //!
-//! A sample at the head of a file tells little where the file is sorted: its values go on behind the sample. So equal values
-//! one behind the other count as one, and a column has a span only if all parts of the sample have about the same, or if
-//! files differ more than the rows of one do.
+//! A sample at the head of a file tells little where the file is sorted: its values go on behind the sample. So equal
+//! values one behind the other count as one. A column has a span only if all parts of the sample have about the same.
+//! It also has one if files differ more than the rows of one do.
 
 use std::collections::BTreeMap;
 
@@ -232,9 +232,9 @@ impl ColumnSample {
 
     /// About how many different values so many rows have, and whether that is more than a bound.
     ///
-    /// Haas and Stokes 1998, the estimator that they call Duj1: of n rows of N that have d values, f of them once, it makes
-    /// n d / (n − f + f n / N). It is right for rows by chance. Rows that lie sorted come in runs, and so do those of a file
-    /// that was written group by group. Runs are taken for its rows.
+    /// This is Duj1 of Haas and Stokes 1998. Of n rows of N that have d values, f of them once, it makes n d / (n − f +
+    /// f n / N). It is right for rows by chance. Rows that lie sorted come in runs, and so do those of a file that was
+    /// written group by group. Runs are taken for its rows.
     fn distinct(&self, rows: f64) -> (Option<f64>, bool) {
         let (seen, runs) = (self.seen.len() as f64, self.runs as f64);
         // A column of one value so far may be sorted.

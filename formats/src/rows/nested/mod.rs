@@ -1,11 +1,11 @@
 //! Columns of lists, structs and maps under construction.
 //!
-//! The values of a stretch are taken apart into the places of the values in them, some thousand at a time, and columns
-//! of their own are extended by these. So no work goes deeper than the column's type, however deep a value is nested.
+//! The values of a range are taken apart into the places of the values in them, some thousand at a time. Columns of
+//! their own are extended by these. So no work goes deeper than the column's type, however deep a value is nested.
 //!
 //! A value that holds a bad one is bad, and NULL as a whole. What of it has reached the columns within by then is left
-//! out when the array is made, so that of a struct that is NULL the fields are NULL too, and lists that are NULL are
-//! empty (`arrays`).
+//! out when the array is made. So of a struct that is NULL the fields are NULL too, and lists that are NULL are empty
+//! (`arrays`).
 
 mod arrays;
 
@@ -81,7 +81,7 @@ struct Stage<'a, 'b, S> {
 }
 
 impl Nested {
-    /// An empty column of a type that holds others, in which at most so many more are nested; an error is a type that
+    /// An empty column of a type that holds others, in which at most so many more are nested. An error is a type that
     /// can't be read.
     pub fn new(data_type: &DataType, most: usize) -> Result<Nested, DataType> {
         let within = |fields: &[FieldRef]| {
@@ -319,8 +319,8 @@ impl Nested {
         self.ends = ends;
     }
 
-    /// Extends the columns within by what was gathered; `first` is the number of the first of it among all that they
-    /// hold, and `row_of` tells the row in which such a number lies.
+    /// Extends the columns within by what was gathered. `first` is the number of the first of it among all that they
+    /// hold. `row_of` tells the row in which such a number lies.
     fn pass_on<S: Syntax>(&mut self, stage: &mut Stage<S>, first: usize, row_of: impl Fn(usize) -> usize) {
         let width = self.columns.len();
         if stage.stops() {

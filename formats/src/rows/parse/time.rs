@@ -161,8 +161,8 @@ pub fn instant(text: &[u8]) -> Option<Instant> {
     Some(Instant { days, seconds, nanos, offset })
 }
 
-/// A timestamp in `unit`s since 1970-01-01; of an instant, where it is `zoned`, in UTC, and of another one as the text says
-/// it, whatever its offset. Digits finer than the unit must be zeros.
+/// A timestamp in `unit`s since 1970-01-01. An instant (where it is `zoned`) is in UTC. Another one is as the text
+/// says it, whatever its offset. Digits finer than the unit must be zeros.
 pub fn timestamp(text: &[u8], unit: TimeUnit, zoned: bool) -> Option<i64> {
     let at = instant(text)?;
     let per_second = per_second(unit);

@@ -1,6 +1,6 @@
 //! Values that carry their own kind, as those of MessagePack and CBOR do: which value of a column's type each is.
 //!
-//! A value is of a column's type if nothing of it is lost: an integer is a float or a decimal, a whole float an
+//! A value is of a column's type if nothing of it is lost. An integer is a float or a decimal, a whole float an
 //! integer, and a text whatever it spells.
 //!
 //! - [`outer`]: whether rows follow one another or lie in one array.
@@ -349,8 +349,8 @@ pub fn see_flat<T: Tagged>(tagged: T, value: &[u8], shape: &mut Shape) {
     }
 }
 
-/// The digits of a decimal, of which this is the whole number, with so many digits behind the point; `None` if no decimal
-/// column has so many.
+/// The digits of a decimal, of which this is the whole number, with so many digits behind the point. `None` if no
+/// decimal column has so many.
 fn decimal_size<T: Tagged>(tagged: T, whole: Option<&[u8]>, behind: i64) -> Option<Digits> {
     /// The most that a decimal of any type has.
     const MOST: u32 = 76;

@@ -2,10 +2,10 @@
 //!
 //! Such a file is one value, and a file of rows one after another is many. The two begin alike where a row is an array
 //! of arrays or maps. A file is taken for one array of rows if that array is alone in it, as far as its first
-//! [`LOOKED_AT`] bytes tell, and if its elements are all maps, or all arrays of one length, of which there are at least
-//! two. Where a schema is given that goes with one row of such values, it is one row.
+//! [`LOOKED_AT`] bytes tell. Its elements, at least two, must all be maps, or all arrays of one length. Where a schema
+//! is given that goes with one row of such values, it is one row.
 //!
-//! An element is given out once it is seen what stands behind it, so that an array that was cut short is noticed wherever
+//! An element is given out once it is seen what stands behind it. So an array that was cut short is noticed wherever
 //! the cut is.
 
 use arrow_schema::{DataType, Schema};
@@ -101,9 +101,10 @@ pub fn is_in_array<T: Tagged>(tagged: T, head: &[u8], whole: bool, given: Option
 /// The bytes of the longest head of a value.
 const LONGEST_HEAD: usize = 9;
 
-/// Whether the array that a file begins with, of so many elements, is one row of these columns and not an array of rows: of
-/// columns that hold lists, structs or maps, or any value as text, as many as it has elements. It is an array of rows all
-/// the same if its elements have the columns' names, or as many values of their own as there are columns.
+/// Whether the array that a file begins with, of so many elements, is one row of these columns and not an array of
+/// rows. It is one row of columns that hold lists, structs or maps, or any value as text, as many as it has elements.
+/// It is an array of rows all the same if its elements have the columns' names. It is too if they have as many values
+/// of their own as there are columns.
 pub fn is_row<T: Tagged>(tagged: T, bytes: &[u8], count: Option<u64>, schema: &Schema) -> bool {
     let fields = schema.fields();
     let nested = fields.iter().filter(|field| field.data_type().is_nested()).count();

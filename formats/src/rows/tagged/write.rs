@@ -1,5 +1,5 @@
-//! Writes rows of values that begin with their type and length: a row is a map from the names of its columns, or an array,
-//! a struct a map from the names of its fields.
+//! Writes rows of values that begin with their type and length. A row is a map from the names of its columns, or an
+//! array. A struct is a map from the names of its fields.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Removes what a process was writing that was killed, and could not do it itself.
 //!
-//! A process that is about to write starts another one, which waits for the end of its standard input: the system closes
-//! it when the writer ends, in whatever way. What is still there then was left behind.
+//! A process that is about to write starts another one, which waits for the end of its standard input. The system
+//! closes it when the writer ends, in whatever way. What is still there then was left behind.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use super::temporary::{Temporary, remove_directory, remove_empty};
 /// What this program is started with as a cleaner.
 static WORDS: OnceLock<&[&str]> = OnceLock::new();
 
-/// So long others have to see that a process is lost with which they write into a directory: they are ended for that, and
+/// For so long other processes of the same directory have time to see that one is lost. They are ended for that, and
 /// remove it. Without a directory they would fail before, and say what is not the cause.
 const GRACE: Duration = Duration::from_secs(1);
 /// So long is tried to remove what others may still write into.
@@ -93,8 +93,8 @@ impl Drop for Sweeper {
     }
 }
 
-/// Waits for the end of what the writer keeps open, and removes what is still there: all of what the writer has said that it
-/// made. Of something that it did not come to say only what is empty, since nothing was written there yet.
+/// Waits for the end of what the writer keeps open, and removes what is still there. That is all of what the writer has
+/// said that it made. Of something that it did not come to say only what is empty, since nothing was written there yet.
 pub fn sweep(mut open: impl Read, remains: Remains) {
     let Remains { path, parents } = remains;
     let mut said = String::new();

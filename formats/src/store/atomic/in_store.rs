@@ -1,7 +1,8 @@
 //! Files and directories that appear in a store. Until they are whole they lie in the directory for temporary files.
 //!
-//! A store puts one file at a time, and removes none. So a directory appears file by file, the manifest first: whoever reads it
-//! before all of it is there, or after a failure, is told which file is missing. One that is not empty is not replaced.
+//! A store puts one file at a time, and removes none. So a directory appears file by file, the manifest first. A reader
+//! that comes before all of it is there, or after a failure, is told which file is missing. One that is not empty is
+//! not replaced.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -65,8 +66,8 @@ impl InStore {
         format!("{}{name}", self.scheme).into()
     }
 
-    /// The name of what is written until it is put: one name for one location, so that two statements that write the same
-    /// are told, and the next one removes what a killed process left.
+    /// The name of what is written until it is put. One location has one name, so that two statements that write the
+    /// same are told. The next writer removes what a killed process left.
     pub fn temporary_name(&self) -> String {
         let mut hasher = DefaultHasher::new();
         (&self.scheme, &self.name).hash(&mut hasher);

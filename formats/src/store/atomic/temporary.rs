@@ -114,8 +114,8 @@ fn remove_for_good(partials: MutexGuard<'_, Vec<Temporary>>) {
     std::mem::forget(partials);
 }
 
-/// Whether a directory is one in which something is written that is to appear at `destination`: another process says so,
-/// and this one would write into any other, and remove it.
+/// Whether a directory is one in which something is written that is to appear at `destination`. Another process says
+/// so. This one would write into any other directory, and remove it.
 ///
 /// # Errors
 /// It is not, or may not be touched.

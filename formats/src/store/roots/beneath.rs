@@ -1,7 +1,7 @@
 //! Paths that are followed without leaving some directories.
 //!
 //! Linux does it in one call (openat2(2) with RESOLVE_BENEATH) for paths whose links are relative and stay below the
-//! directory. For other ones each name is looked at below the directory that it is known to be in, and links are followed
+//! directory. For other ones each name is looked at below the directory that it is known to be in. Links are followed
 //! here: one that leads elsewhere is refused before anything there is looked at. Without openat2 the handle is checked
 //! that was opened.
 

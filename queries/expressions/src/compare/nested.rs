@@ -1,7 +1,7 @@
 //! The comparison operators of lists, structs and maps.
 //!
-//! Two values are compared element by element. A NULL within them is a value, equal to NULL and greater than all others,
-//! as it is where they are ordered and grouped; DataFusion's operators take it for the least.
+//! Two values are compared element by element. A NULL within them is a value, equal to NULL and greater than all
+//! others. It is so where they are ordered and grouped, too. DataFusion's operators take it for the least.
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};

@@ -1,5 +1,5 @@
 //! `s.a` and `s['a']`: a field of a struct, NULL where the struct is. DataFusion's gives what the field's column holds
-//! there, which may be any value, and says that it is never NULL where the field alone is not.
+//! there, which may be any value. It says that it is never NULL where the field alone is not.
 
 use std::sync::Arc;
 

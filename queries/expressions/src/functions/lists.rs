@@ -1,5 +1,5 @@
-//! Functions of lists. A function is a [`ListFunction`] in a list: its name, the arguments that it takes, the type that it
-//! gives, and what computes it over the columns of a batch.
+//! Functions of lists. A function is a [`ListFunction`] in a list. That has its name, the arguments that it takes, the
+//! type that it gives, and what computes it over the columns of a batch.
 //!
 //! Most of them only choose items: [`picks`] makes lists of places in a column. Equal items have equal bytes
 //! ([`items`](keys)), so that NaN is NaN, and 0 is -0.

@@ -1,5 +1,5 @@
-//! Scalar functions that DataFusion has not, or has otherwise. A function is an [`Own`] in a list: its name, the arguments
-//! that it takes, the type that it gives, and what computes it over the columns of a batch.
+//! Scalar functions that DataFusion has not, or has otherwise. A function is an [`Own`] in a list. That has its name,
+//! the arguments that it takes, the type that it gives, and what computes it over the columns of a batch.
 //!
 //! - [`arguments`]: arguments by their types; results by rows.
 //! - [`numbers`]: functions of numbers.

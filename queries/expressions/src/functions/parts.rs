@@ -1,8 +1,9 @@
 //! `date_part(part, x)` and `EXTRACT(part FROM x)`.
 //!
-//! Of dates, times and timestamps DataFusion computes most parts; those of intervals, and of the differences of timestamps,
-//! are computed here: DataFusion's forget the rest of a second. An interval's parts are those that are printed: 100 hours
-//! are 100 hours and no days, and 100 minutes an hour and 40 minutes. All parts are `BIGINT`, but for `epoch`.
+//! Of dates, times and timestamps DataFusion computes most parts. Those of intervals, and of the differences of
+//! timestamps, are computed here. DataFusion's forget the rest of a second. An interval's parts are those that are
+//! printed: 100 hours are 100 hours and no days, and 100 minutes an hour and 40 minutes. All parts are `BIGINT`, but
+//! for `epoch`.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! `regr_r2(y, x)` where all y are one value: 1, as the standard has it, since the line goes through every point, where
-//! DataFusion gives NULL. And `regr_count(y, x)` as a `BIGINT`, like other counts, where DataFusion's is unsigned: a result
-//! below 0 of what is computed with it would be out of range.
+//! DataFusion gives NULL. And `regr_count(y, x)` as a `BIGINT`, like other counts, where DataFusion's is unsigned. A
+//! result below 0 of what is computed with it would be out of range.
 
 use std::fmt;
 use std::sync::Arc;
@@ -96,8 +96,8 @@ impl Accumulator for Points {
     }
 }
 
-/// Whether all y are one value and not all x are, by the state: the count, the means of x and y, the sums of squares of x
-/// and y, and that of their products.
+/// Whether all y are one value and not all x are, by the state. That has the count, the means of x and y, the sums of
+/// squares of x and y, and that of their products.
 fn is_level(state: &[ScalarValue]) -> bool {
     let sum = |at: usize| match state.get(at) {
         Some(ScalarValue::Float64(Some(sum))) => *sum,

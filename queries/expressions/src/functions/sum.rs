@@ -1,7 +1,7 @@
 //! `sum`, of NULL too: of a column of which nothing but NULL is known it is an integer, and NULL.
 //!
 //! A sum of a column plus a constant is computed as it stands. DataFusion would make it the sum of the column plus the
-//! constant times a count, in the constant's type: `sum(price + 1.5)` of ten rows had more digits than `1.5`.
+//! constant times a count, in the constant's type. `sum(price + 1.5)` of ten rows had more digits than `1.5`.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Comparisons of floats: zeros are equal, and NaN is one value above all others.
 //!
-//! Beside a number that is no NaN the comparisons of the processor say what is right of zeros at once, so that no operand
-//! is copied; NaN is looked at on its own.
+//! Beside a number that is no NaN the comparisons of the processor say what is right of zeros at once. So no operand is
+//! copied. NaN is looked at on its own.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};

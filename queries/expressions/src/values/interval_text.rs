@@ -6,7 +6,7 @@
 //! clock    = "-"? hours ":" minutes (":" seconds ("." digits?)?)?
 //! ```
 //!
-//! A fraction of a year is rounded to months; that of a month, a week or a day goes on into days of 24 hours, 30 to a
+//! A fraction of a year is rounded to months. That of a month, a week or a day goes on into days of 24 hours, 30 to a
 //! month. Case and spaces between parts don't matter.
 
 use arrow_array::types::IntervalMonthDayNano;

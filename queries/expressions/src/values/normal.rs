@@ -31,8 +31,8 @@ pub fn interval_length(v: IntervalMonthDayNano) -> i128 {
 }
 
 /// The values in their one representation: of floats the one NaN that is above infinity, and 0.0 for -0.0. An interval
-/// has 30 days a month and 24 hours a day, in as many months and then days as there are, none of them below 0 but the
-/// months. Values within lists, structs and maps too.
+/// has 30 days a month and 24 hours a day, in as many months and then days as there are. None of them is below 0 but
+/// the months. Values within lists, structs and maps too.
 pub fn normalised(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float64 => {

@@ -1,6 +1,6 @@
-//! `FROM a, b JOIN c ON a.x = c.x`: the comma binds weaker than JOIN, so that the condition can't see `a` in the standard. In
-//! DuckDB it can. Where it does, the relations before the comma become part of the join, which gives the same rows: for
-//! each row of `a` those of the join.
+//! `FROM a, b JOIN c ON a.x = c.x`: the comma binds weaker than JOIN, so that the condition can't see `a` in the
+//! standard. In DuckDB it can. Where it does, the relations before the comma become part of the join. That gives the
+//! same rows: for each row of `a` those of the join.
 
 use sqlparser::ast::{Expr, Ident, Join, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 

@@ -26,8 +26,8 @@ pub fn rotate(expr: &mut Expr) {
     }
 }
 
-/// Puts `expr`, which has lost its right operand, into `right` at its left border, below what binds less, and the
-/// operand that stood there at its right. Then `right` is the expression.
+/// Puts `expr`, which has lost its right operand, into `right` at its left border, below what binds less. The operand
+/// that stood there goes to its right. Then `right` is the expression.
 fn move_up(expr: &mut Expr, mut right: Expr, binds_less: &dyn Fn(&Expr) -> bool) {
     let mut leaf = &mut right;
     while binds_less(leaf) {

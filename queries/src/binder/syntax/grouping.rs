@@ -1,9 +1,8 @@
 //! GROUP BY with tuples, ROLLUP, CUBE and GROUPING SETS as one list of grouping sets.
 //!
-//! Each
-//! element of GROUP BY becomes a list of sets of keys: a key is one set of itself, a tuple one set of its keys, ROLLUP
-//! the prefixes of its list, CUBE the subsets. The sets of the whole clause are the cross product of those of its
-//! elements, each a union of one set of every element. Equal sets are kept: each gives its groups once more.
+//! Each element of GROUP BY becomes a list of sets of keys. A key is one set of itself, a tuple one set of its keys.
+//! ROLLUP is the prefixes of its list, CUBE the subsets. The sets of the whole clause are the cross product of those of
+//! its elements, each a union of one set of every element. Equal sets are kept: each gives its groups once more.
 
 use std::ops::ControlFlow;
 

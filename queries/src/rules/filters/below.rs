@@ -1,11 +1,11 @@
 //! Predicates below operators of one input, and below unions.
 //!
-//! - [`Map`](Rel::Map): what is computed takes the place of its column, unless it is volatile, makes the predicate many
-//!   times as large, or is expensive where nothing is won by it: above a scan it would be computed twice. What a predicate
-//!   that stays does not read is computed above it.
+//! - [`Map`](Rel::Map): what is computed takes the place of its column. It does not if it is volatile, makes the
+//!   predicate many times as large, or is expensive where nothing is won by it. Above a scan it would be computed
+//!   twice. What a predicate that stays does not read is computed above it.
 //! - Aggregates: predicates on keys alone, of which there is at least one. Rows of a group are given together or not at
-//!   all then, and a group has rows: only groups of no rows ([`Aggregate::totals`]) are given without. A float that stands
-//!   for its equals in a group may not be looked at but by its value.
+//!   all then, and a group has rows. Only groups of no rows ([`Aggregate::totals`]) are given without. A float that
+//!   stands for its equals in a group may not be looked at but by its value.
 //! - Windows: predicates on what the partitions are made by alone, as of groups. All rows of a partition are there, or none.
 //! - Unions: to each input, by the places of columns.
 //! - Sorts and repetitions: all. Expand: what reads neither its keys nor its set.

@@ -1,8 +1,8 @@
 //! What an OR over two tables says of one.
 //!
-//! `(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)` is true of no pair whose `a.x` is neither 1 nor 3: a necessary
-//! condition of one table, which leaves fewer rows to join, beside the one over both, which stays. Queries 7 and 19 of
-//! TPC-H ask such questions.
+//! `(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)` is true of no pair whose `a.x` is neither 1 nor 3. So there is a
+//! necessary condition of one table, which leaves fewer rows to join, beside the one over both, which stays. Queries 7
+//! and 19 of TPC-H ask such questions.
 
 use crate::algebra::{ColumnId, Expr, Kind};
 use crate::compile::fails;

@@ -1,9 +1,10 @@
 //! What equalities say of other columns: where `a.x = b.y` and `a.x = 5` hold, `b.y = 5` does.
 //!
-//! Of a region of filters and inner joins, predicates that read one column are *facts* of it, and columns that equalities
-//! bring together are a class. Each fact of a column holds of the others of its class, and is put on them: their tables
-//! give fewer rows, and their zone maps are asked. A fact that can fail or is volatile is left alone, and so is one over
-//! floats, intervals and lists that sees more of them than their values: equal ones may be written differently.
+//! Take a region of filters and inner joins. Predicates that read one column are *facts* of it, and columns that
+//! equalities bring together are a class. Each fact of a column holds of the others of its class, and is put on them.
+//! Their tables give fewer rows, and their zone maps are asked. A fact that can fail or is volatile is left alone. So
+//! is one over floats, intervals and lists that sees more of them than their values: equal ones may be written
+//! differently.
 //!
 //! Beside a left, semi or anti join, the right rows that can match a left row have what is known of its keys.
 

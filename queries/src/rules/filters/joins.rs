@@ -9,17 +9,17 @@
 //! | null-aware anti | of left columns to the left side | none: there a NULL is not nothing |
 //! | full | none | none |
 //!
-//! A left row that is not given has no part in what the others are given: so a condition of left columns may be asked
-//! before any of these joins. Never of the side that is filled with NULLs, where the condition may be true of what is filled
-//! up. What is asked of two rows for a match may be asked of the right one before; of the left one only where rows without a
-//! match are not given.
+//! A left row that is not given has no part in what the others are given. So a condition of left columns may be asked
+//! before any of these joins. Never of the side that is filled with NULLs, where the condition may be true of what is
+//! filled up. What is asked of two rows for a match may be asked of the right one before. Of the left one it may be
+//! asked only where rows without a match are not given.
 //!
 //! An outer join becomes a left or inner one where a predicate is true of no row that it fills up. A predicate over the
 //! columns of both sides may say something of one of them ([`branches`]).
 //!
-//! What can fail stays above semi and anti joins: these stand for IN and EXISTS of the same WHERE, and guard it. It stays
-//! with an inner or left join too, if something that is evaluated before it does, which may come from a subquery: but not
-//! for equalities of both sides, or no filter that can fail would go below a join.
+//! What can fail stays above semi and anti joins: these stand for IN and EXISTS of the same WHERE, and guard it. It
+//! stays with an inner or left join too, if something that is evaluated before it does, which may come from a subquery.
+//! But not for equalities of both sides, or no filter that can fail would go below a join.
 
 use datafusion_expr::Operator;
 

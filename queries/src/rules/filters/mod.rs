@@ -3,9 +3,9 @@
 //! Each predicate moves as far down as it keeps its meaning: below computed columns, into the sides of joins, below groups
 //! and unions. On its way a cross join becomes a join with predicates, and an outer join one that leaves fewer NULLs.
 //!
-//! What can fail is evaluated behind what guards it (decision 6): predicates that can't fail move by themselves, the others
-//! only if nothing that is evaluated before them stays above. Joins are an exception: a condition on one table does not
-//! guard one on another, which may be evaluated before the join.
+//! What can fail is evaluated behind what guards it (decision 6). Predicates that can't fail move by themselves. The
+//! others move only if nothing that is evaluated before them stays above. Joins are an exception: a condition on one
+//! table does not guard one on another, which may be evaluated before the join.
 //!
 //! - [`predicate`]: what is known of a predicate.
 //! - [`places`]: in which part of a tree a column is made.
@@ -58,9 +58,9 @@ struct Push<'a> {
 impl Push<'_> {
     /// The relation with the number `at`, with predicates that hold above it put as far down as they can be.
     ///
-    /// A *region* is what filters, computed columns and inner joins stand between, and the left sides of other joins: what
-    /// is known of a row anywhere in it holds of all rows that come out at its top. `within` says whether the relation is
-    /// a part of the region of the one above.
+    /// A *region* is what filters, computed columns and inner joins stand between, and the left sides of other joins.
+    /// What is known of a row anywhere in it holds of all rows that come out at its top. `within` says whether the
+    /// relation is a part of the region of the one above.
     fn push(&mut self, rel: Rel, at: usize, mut predicates: Vec<Predicate>, within: bool) -> Result<Rel> {
         if !within {
             let outer = std::mem::take(&mut self.facts);

@@ -1,8 +1,8 @@
 //! What predicates are where columns are NULL.
 //!
-//! An outer join fills a side with NULLs. Where a predicate above is not true of such rows, they need not be made. Whether
-//! it can be true is found out by computing with sets of outcomes: each part is true, false or NULL in some of the rows.
-//! What is not known can be anything, so that the answer errs on the side of "it can be".
+//! An outer join fills a side with NULLs. Where a predicate above is not true of such rows, they need not be made.
+//! Whether it can be true is found out by computing with sets of outcomes. Each part is true, false or NULL in some of
+//! the rows. What is not known can be anything, so that the answer errs on the side of "it can be".
 
 use std::ops::BitOr;
 

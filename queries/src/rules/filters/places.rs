@@ -1,8 +1,8 @@
 //! In which part of a tree a column is made.
 //!
-//! The relations of a tree are numbered in a walk from the top, so that those of each part have numbers that follow each
-//! other. To know which side of a join has a column is a comparison of numbers, where asking each side for its columns would
-//! take a time that grows with the square of the number of joins.
+//! The relations of a tree are numbered in a walk from the top, so that those of each part have numbers that follow
+//! each other. To know which side of a join has a column is a comparison of numbers. To ask each side for its columns
+//! would take a time that grows with the square of the number of joins.
 
 use crate::algebra::{ColumnId, Rel};
 

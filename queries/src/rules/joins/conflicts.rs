@@ -9,11 +9,11 @@
 //! | left asscom | (1 ∘a 2) ∘b 3 | (1 ∘b 3) ∘a 2 |
 //! | right asscom | 1 ∘a (2 ∘b 3) | 2 ∘b (1 ∘a 3) |
 //!
-//! A join that stands above another one and lacks a property with it gets a *conflict rule*: once the join is made over
+//! A join that stands above another one and lacks a property with it gets a *conflict rule*. Once the join is made over
 //! some relation of a certain set, the other join has been made. This is the paper's CD-C, but for two differences. The
-//! predicates of inner joins are taken one by one, so that relations may be connected in more than one way. So a rule asks
-//! for all relations of the other join, where the paper asks for those on one side. And a join has to be made as soon as
-//! its relations are there: a join that can't be made then makes the whole tree one that is not looked at.
+//! predicates of inner joins are taken one by one, so that relations may be connected in more than one way. So a rule
+//! asks for all relations of the other join, where the paper asks for those on one side. And a join has to be made as
+//! soon as its relations are there. A join that can't be made then makes the whole tree one that is not looked at.
 
 use super::graph::Relations;
 use crate::algebra::{Expr, JoinKind};
@@ -45,8 +45,8 @@ impl Placed {
         Rule { trigger, needs: self.on }
     }
 
-    /// What inner joins above it have to keep: no property with an inner join lets one move below its right side, nor below
-    /// any side of a full join.
+    /// What inner joins above it have to keep. No property with an inner join lets one move below its right side, nor
+    /// below any side of a full join.
     pub fn rules_of_inner(&self) -> impl Iterator<Item = Rule> {
         let of_left = (self.kind == JoinKind::Full).then(|| self.rule(self.left()));
         let of_right = (self.kind != JoinKind::Inner).then(|| self.rule(self.right()));
@@ -73,8 +73,9 @@ impl Rule {
 /// Whether predicates are true of no row in which all columns of these relations are NULL.
 pub type Rejects<'a> = dyn Fn(&[Expr], Relations) -> bool + 'a;
 
-/// Whether the first of two joins and the second one, which stands above it, are associative. `rejects` says of the first
-/// and of the second one whether it is true of no row in which the columns of the relation between them are NULL.
+/// Whether the first of two joins and the second one, which stands above it, are associative. `rejects` says it of the
+/// first and of the second one. It is whether the predicate is true of no row in which the columns of the relation
+/// between them are NULL.
 pub(super) fn are_associative(a: JoinKind, b: JoinKind, rejects: [bool; 2]) -> bool {
     match (a, b) {
         (JoinKind::Inner, b) => b != JoinKind::Full,
@@ -104,8 +105,8 @@ pub(super) fn are_right_asscom(a: JoinKind, b: JoinKind, rejects: [bool; 2]) -> 
     }
 }
 
-/// The relations that have to be there when a join is made, and the rules that are left: those of the joins on its left
-/// side and on its right one.
+/// The relations that have to be there when a join is made, and the rules that are left. They are those of the joins on
+/// its left side and on its right one.
 pub fn of_join(join: &Placed, below: [&[Placed]; 2], rejects: &Rejects) -> (Relations, Vec<Rule>) {
     let rejected = |a: &Placed, b: &Placed, of| [rejects(&a.predicates, of), rejects(&b.predicates, of)];
     let mut rules = Vec::new();

@@ -1,9 +1,9 @@
 //! The order of the text without needless cross products.
 //!
-//! `FROM a, c, b WHERE a.x = b.x AND b.y = c.y` joins `a` and `c` first, and no key connects them. Relations are taken in the
-//! order of the text, but each waits until an equality connects it with those before it, if one will; else until another
-//! predicate does. What nothing connects with the rest is joined by itself, and then with the rest. The order is changed
-//! only if fewer joins are without keys then.
+//! `FROM a, c, b WHERE a.x = b.x AND b.y = c.y` joins `a` and `c` first, and no key connects them. Relations are taken
+//! in the order of the text, but each waits until an equality connects it with those before it. If none will, it waits
+//! until another predicate does. What nothing connects with the rest is joined by itself, and then with the rest. The
+//! order is changed only if fewer joins are without keys then.
 //!
 //! This needs no estimates, and has no bound but that of the text. A key that can fail connects as well: without it every
 //! pair of rows would be looked at.
@@ -73,8 +73,8 @@ impl Edge {
     }
 }
 
-/// The relations of each part that nothing connects with the others, in the order in which they are joined; `None` if the
-/// order of the text has as many keys.
+/// The relations of each part that nothing connects with the others, in the order in which they are joined. `None` if
+/// the order of the text has as many keys.
 fn better(tree: &Tree, starts: &[usize], places: &Places) -> Option<Vec<Vec<usize>>> {
     let keyless = keyless(tree, starts, places).1;
     if starts.len() < 3 || keyless == 0 {

@@ -1,6 +1,6 @@
 //! Groups before a join: eager aggregation (Yan and Larson, VLDB 1995).
 //!
-//! Where each row of one side of a join is one of many with its key, as an order is of its customer, and nothing but
+//! Each row of one side of a join may be one of many with its key, as an order is of its customer. If nothing but
 //! aggregates is asked of that side, its rows are put into groups by the key first:
 //!
 //! ```text
@@ -123,8 +123,8 @@ pub fn can_be_key(t: &DataType) -> bool {
     can_hash(t) && !t.is_floating()
 }
 
-/// The keys of a side's groups: its columns that the join compares and those that are keys of the groups above; `None` if the
-/// join compares anything but columns, or not one of each side.
+/// The keys of a side's groups. They are its columns that the join compares and those that are keys of the groups
+/// above. `None` if the join compares anything but columns, or not one of each side.
 fn keys(node: &Aggregate, join: &Join, own: &BTreeSet<ColumnId>) -> Option<Vec<ColumnId>> {
     let mut keys = BTreeSet::new();
     for e in &join.predicates {

@@ -2,13 +2,13 @@
 //! many rows a set of relations has, what its joins cost, and which sets may be joined.
 //!
 //! Two sets are joined either by predicates of inner joins or by one [`Operator`], and only if conflict rules are kept
-//! ([`super::conflicts`]). So the rows of a set are the same whatever the tree, and so is the estimate of their number: that
-//! of the text's joins of these relations.
+//! ([`super::conflicts`]). So the rows of a set are the same whatever the tree. So is the estimate of their number:
+//! that of the text's joins of these relations.
 //!
-//! Keys are classes of equal columns. A set of relations of which some have a member of a class has as many rows as their
-//! product, divided by the numbers of values of all these members but the smallest one: all values of a column are taken to
-//! be in one that has more. Where these numbers are not known of all members, it is divided by the smallest one each time:
-//! that of a foreign key is then mostly taken for the number of its rows.
+//! Keys are classes of equal columns. Take a set of relations of which some have a member of a class. It has as many
+//! rows as their product, divided by the numbers of values of all these members but the smallest one. All values of a
+//! column are taken to be in one that has more. Where these numbers are not known of all members, it is divided by the
+//! smallest one each time. That of a foreign key is then mostly taken for the number of its rows.
 
 use std::collections::BTreeMap;
 
@@ -98,8 +98,8 @@ pub struct Operator {
     pub scopes: (usize, Option<usize>),
 }
 
-/// Relations over which predicates of inner joins hold, whichever of these joins has them: what inner joins stand between,
-/// and the left sides of joins that give no row but left ones and what these match.
+/// Relations over which predicates of inner joins hold, whichever of these joins has them. They are what inner joins
+/// stand between, and the left sides of joins that give no row but left ones and what these match.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// The relations in it, without those of the scopes below.

@@ -1,10 +1,10 @@
 //! The order of joins: the cheapest tree by estimates from the catalog alone (decisions 38 and 42).
 //!
-//! A tree of joins becomes a graph: its inputs are the relations, its predicates the edges, and its outer, semi and anti
-//! joins operators that keep rules about each other. [`search`] finds a tree over the graph, and the joins are built anew in
-//! its shape. The order of the text stays where the tree found is not clearly cheaper, where the number of rows of some table
-//! is not known, and where a predicate can fail or differs from one evaluation to the next. Where it stays, joins without a
-//! key are put off until there is one ([`connected`]).
+//! A tree of joins becomes a graph: its inputs are the relations, its predicates the edges. Its outer, semi and anti
+//! joins are operators that keep rules about each other. [`search`] finds a tree over the graph, and the joins are
+//! built anew in its shape. The order of the text stays where the tree found is not clearly cheaper, and where some
+//! table's number of rows is unknown. It also stays where a predicate can fail or differs from one evaluation to the
+//! next. Where it stays, joins without a key are put off until there is one ([`connected`]).
 //!
 //! - [`reduced`]: groups that a join asks for, before the order is looked for.
 //! - [`early`]: groups before a join, once the order is known.
@@ -139,8 +139,8 @@ impl Joins<'_> {
         }
     }
 
-    /// What a tree is made of, and the graph over its relations, if there is more than one order and the numbers of their
-    /// rows are known.
+    /// What a tree is made of, and the graph over its relations. They are given if there is more than one order and the
+    /// numbers of their rows are known.
     fn graph(&self, tree: &Tree) -> Option<(Parts, graph::Graph)> {
         if !(LEAST_RELATIONS..=graph::MOST_RELATIONS).contains(&self.relations.len()) {
             return None;

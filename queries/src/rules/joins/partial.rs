@@ -1,9 +1,9 @@
 //! Groups of some of the relations that are joined, before the others are (eager aggregation: Yan and Larson, VLDB 1995).
 //!
-//! Where aggregates are asked of some relations and the keys of the groups come from others, the former are joined alone and
-//! put into groups by what the others compare them with. Query 10 of TPC-H gives columns of customers and the sum of what
-//! they have returned: items and orders become groups by customer, a third as many rows as there are items, before they
-//! meet the customers, whose names and addresses are long.
+//! Aggregates may be asked of some relations while the keys of the groups come from others. Then the former are joined
+//! alone and put into groups by what the others compare them with. Query 10 of TPC-H gives columns of customers and the
+//! sum of what they have returned. Items and orders become groups by customer, a third as many rows as there are items.
+//! Then they meet the customers, whose names and addresses are long.
 //!
 //! It is done if it costs less, by the order of joins that costs least either way. The aggregate above stays: see [`early`].
 //!

@@ -1,11 +1,11 @@
 //! From the predicates of joins to classes of equal expressions, edges and operators, and from a tree over these to joins.
 //!
 //! `a.x = b.y` and `b.y = c.z` make one class of the three: any two of them may be a join's key. A join of two sets of
-//! relations that have members of a class gets one equality of it, which with those below says what the text does.
+//! relations that have members of a class gets one equality of it. With those below, it says what the text does.
 //!
-//! That holds within a *scope* ([`Scope`]): a row that an outer join fills up does not have what the predicates of its other
-//! side say. So the members of a class are of relations of one scope, and an equality with a column of a scope below is an
-//! edge like other predicates.
+//! That holds within a *scope* ([`Scope`]): a row that an outer join fills up does not have what the predicates of its
+//! other side say. So the members of a class are of relations of one scope. An equality with a column of a scope below
+//! is an edge like other predicates.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,13 @@
 //! Groups that a join asks for, and no others (magic sets: Mumick, Finkelstein, Pirahesh and Ramakrishnan, SIGMOD 1990; by
 //! cost: Seshadri et al., SIGMOD 1996).
 //!
-//! Where one side of a join gives groups, and the join compares a key of theirs with a column of the other side, groups of
-//! other values are made for nothing. So the rows of the groups are asked for in a semi join before, with a copy of the
-//! relation that has the least of these values. That is a correlated scalar subquery most of the time: query 17 of TPC-H
-//! asks for the average of 200 parts, where there are 200,000.
+//! One side of a join may give groups, and the join compare a key of theirs with a column of the other side. Then
+//! groups of other values are made for nothing. So the rows of the groups are asked for in a semi join before. It is
+//! with a copy of the relation that has the least of these values. That is a correlated scalar subquery most of the
+//! time: query 17 of TPC-H asks for the average of 200 parts, where there are 200,000.
 //!
-//! It is right for joins that give no group that has no match: not for a full join, nor for the side that an outer join
-//! keeps. The copy has to give the same rows each time, and it has to be cheap beside what it saves.
+//! It is right for joins that give no group that has no match. It is not right for a full join, nor for the side that
+//! an outer join keeps. The copy has to give the same rows each time, and it has to be cheap beside what it saves.
 
 use std::collections::BTreeMap;
 

@@ -42,7 +42,7 @@ fn is_clearly_less(cost: f64, other: f64) -> bool {
     cost.is_finite() && cost <= CLEARLY * other
 }
 
-/// A tree in which outer joins keep their place: inner joins between them come in the order that costs least, and each semi
+/// A tree in which outer joins keep their place. Inner joins between them come in the order that costs least. Each semi
 /// or anti join above is made before these where it asks about one of their inputs, which has fewer rows.
 fn by_parts(graph: &Graph, tree: &Tree) -> Shape {
     let (mut below, mut above) = (tree, Vec::new());

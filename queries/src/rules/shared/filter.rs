@@ -1,9 +1,9 @@
 //! What the filters of readers say of a stage.
 //!
-//! A relation may be less work if it is computed for each reader, with the filter that stands above the reader moved down,
-//! or if its rows are so many and so wide that keeping them is more work than making them. Else, where every reader stands
-//! below a filter, a row of the stage is wanted if one of the filters lets it through: this becomes a filter of the stage,
-//! which moves down from there. The readers' own filters stay.
+//! A relation may be less work if it is computed for each reader, with the filter that stands above the reader moved
+//! down. It may be too if its rows are so many and so wide that keeping them is more work than making them. Else, where
+//! every reader stands below a filter, a row of the stage is wanted if one of the filters lets it through. This becomes
+//! a filter of the stage, which moves down from there. The readers' own filters stay.
 
 use std::collections::BTreeSet;
 

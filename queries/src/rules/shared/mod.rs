@@ -9,10 +9,10 @@
 //! - What the statement asks for (`MATERIALIZED`) stays whoever reads it, and so does a recursion.
 //! - What a recursion reads in each round is read several times.
 //!
-//! What stays is run whether or not one of its rows is wanted, so that what fails in it fails the statement. Its readers
-//! see the same rows, also where these are random or depend on the order in which floats are summed. So a stage of which
-//! unnesting has made several readers must not become several relations again: only cheap ones do, which give the same
-//! rows each time.
+//! What stays is run whether or not one of its rows is wanted, so that what fails in it fails the statement. Its
+//! readers see the same rows, also where these are random or depend on the order in which floats are summed. So a stage
+//! of which unnesting has made several readers must not become several relations again. Only cheap ones do, which give
+//! the same rows each time.
 //!
 //! - [`equal`]: relations that stand several times in a statement become one.
 //! - [`inline`]: relations into the places of their readers.

@@ -1,15 +1,15 @@
 //! What all terms of an OR have in common: `(a AND b) OR (a AND c)` is `a AND (b OR c)`.
 //!
-//! The keys of a join may stand in each branch of an OR, as in query 19 of TPC-H; what stands in all of them alone can be a
-//! key. It holds in three-valued logic. What is pulled out can't fail and is not volatile, so that it may be evaluated
-//! first.
+//! The keys of a join may stand in each branch of an OR, as in query 19 of TPC-H. What stands in all of them alone can
+//! be a key. It holds in three-valued logic. What is pulled out can't fail and is not volatile, so that it may be
+//! evaluated first.
 
 use crate::algebra::{Expr, Kind};
 use crate::compile::fails;
 use crate::rules::hash::Seen;
 
-/// What all terms have in common, and what is left of them, nothing if that is true; the terms again if they have nothing
-/// in common.
+/// What all terms have in common, and what is left of them, nothing if that is true. It is the terms again if they have
+/// nothing in common.
 pub fn pulled(terms: Vec<Expr>) -> Result<(Vec<Expr>, Vec<Expr>), Vec<Expr>> {
     let common = common(&terms);
     if common.is_empty() {

@@ -1,9 +1,9 @@
 //! Expressions that say the same with less.
 //!
-//! Each rule holds in three-valued logic. Where NULL counts as false — in a filter, what makes two rows of a join a match,
-//! FILTER, and the conditions of a CASE — an expression is a *condition*, of which only what is true matters.
+//! Each rule holds in three-valued logic. NULL counts as false in a filter, in what makes two rows of a join match, in
+//! FILTER, and in conditions of a CASE. There an expression is a *condition*, of which only what is true matters.
 //!
-//! What can fail is evaluated on no other rows than before, or on fewer: terms of AND and OR that can't fail come first
+//! What can fail is evaluated on no other rows than before, or on fewer. Terms of AND and OR that can't fail come first
 //! wherever they stand, and nothing is put before a term that can.
 //!
 //! - [`terms`]: AND and OR: constants, and terms that stand twice.

@@ -1,9 +1,9 @@
-//! Comparisons of the year of a date or timestamp, and of the date of a timestamp, with constants: ranges of the column
-//! itself, which zone maps can be asked, and nothing is computed for each row.
+//! Comparisons of the year of a date or timestamp, and of the date of a timestamp, with constants. They become ranges
+//! of the column itself, which zone maps can be asked. Nothing is computed for each row.
 //!
-//! `extract(year FROM d) = 2024` holds where `d >= DATE '2024-01-01' AND d < DATE '2025-01-01'`, and both are NULL where `d`
-//! is: a year and a date never decrease as the column grows, so that a value of theirs is a span of the column's. Only
-//! columns are looked at, since anything else would be computed twice.
+//! `extract(year FROM d) = 2024` holds where `d >= DATE '2024-01-01' AND d < DATE '2025-01-01'`, and both are NULL
+//! where `d` is. A year and a date never decrease as the column grows, so that a value of theirs is a span of the
+//! column's. Only columns are looked at, since anything else would be computed twice.
 
 use arrow_schema::{DataType, TimeUnit};
 use chrono::{Datelike, NaiveDate};
@@ -38,8 +38,8 @@ fn compare(column: &Expr, op: Operator, bound: &ScalarValue) -> Expr {
     Expr::compare(column.clone(), op, Expr::literal(bound.clone()))
 }
 
-/// The column of which an expression gives the year or the date, the first value for which that is a constant, and the
-/// first one behind them.
+/// The column of which an expression gives the year or the date. With it come the first value for which that is a
+/// constant, and the first one behind them.
 fn span<'e>(e: &'e Expr, constant: &Expr) -> Option<(&'e Expr, ScalarValue, ScalarValue)> {
     let (column, first, next) = match (&e.kind, constant.as_literal()?) {
         (Kind::Call { function, args }, ScalarValue::Int64(Some(year))) if function.name() == "date_part" => {

@@ -1,12 +1,12 @@
 //! The domain of a dependent join: the distinct combinations of the columns of its left side that its right side names.
 //!
-//! It is taken from the smallest part of the left side that has the columns, and from the rows of it that conditions above
-//! it leave, as far as they name nothing else. Combinations that no left row has do no harm, unless what is computed for
-//! them can fail: then (`exact`) inner joins and conditions that can fail are kept too.
+//! It is taken from the smallest part of the left side that has the columns. Of it the rows are taken that conditions
+//! above it leave, as far as they name nothing else. Combinations that no left row has do no harm, unless what is
+//! computed for them can fail. Then (`exact`) inner joins and conditions that can fail are kept too.
 //!
-//! The domain is read again and again beside the left side. So its part is made to give the same rows each time. A sum of
-//! floats may differ in its last digit from one reading to the next: if the part is an aggregate, its keys are carried
-//! along, and they alone are compared.
+//! The domain is read again and again beside the left side. So its part is made to give the same rows each time. A sum
+//! of floats may differ in its last digit from one reading to the next. If the part is an aggregate, its keys are
+//! carried along, and they alone are compared.
 
 use std::collections::BTreeSet;
 

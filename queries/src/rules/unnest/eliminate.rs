@@ -99,7 +99,7 @@ impl Unnest {
         Ok(join(node.kind, left, pushed.rel, on))
     }
 
-    /// The right side is an aggregate without keys, or what is computed from its row: it has one row, so that what is
+    /// The right side is an aggregate without keys, or what is computed from its row. It has one row, so that what is
     /// computed is computed above the join, and every left row has a match.
     fn one_group(&mut self, node: &mut Join, above: &Above) -> Result<Option<Rel>> {
         let mut below: &Rel = &node.right;
@@ -139,8 +139,8 @@ impl Unnest {
     }
 }
 
-/// Puts what the right side of a semi, anti or mark join computes at its top into the predicates, where it is computed for
-/// pairs of rows. Only what could not be moved otherwise.
+/// Puts what the right side of a semi, anti or mark join computes at its top into the predicates. There it is computed
+/// for pairs of rows. Only what could not be moved otherwise.
 fn inline(node: &mut Join, outer: &BTreeSet<ColumnId>) -> bool {
     let Rel::Map(map) = &*node.right else { return false };
     if map.exprs.iter().any(|(_, e)| e.is_volatile())

@@ -1,8 +1,8 @@
 //! An aggregate without keys as the right side of a dependent join.
 //!
 //! It has a row for each left row, also where it has nothing to aggregate. Grouped by what its conditions compare with
-//! outer values, or by the combinations of the domain, it has no row there; the join fills in NULLs, and a count is made 0
-//! where the columns are made, so that everything above sees a row.
+//! outer values, or by the combinations of the domain, it has no row there. The join fills in NULLs, and a count is
+//! made 0 where the columns are made, so that everything above sees a row.
 
 use std::collections::BTreeSet;
 

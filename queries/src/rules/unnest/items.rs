@@ -1,5 +1,5 @@
-//! A right side that is made of a left row alone, such as the items of a list: what makes it stands above the left side,
-//! and there is no join.
+//! A right side that is made of a left row alone, such as the items of a list. What makes it stands above the left
+//! side, and there is no join.
 
 use crate::algebra::{self, Filter, Join, JoinKind, Map, Rel, Sort, Values};
 

@@ -1,15 +1,15 @@
 //! Subqueries in expressions and dependent joins become joins and stages.
 //!
-//! It is done in two steps. First each subquery is taken out of its expression: one that names no columns around it and
-//! gives a value becomes a stage, any other one the right side of a join, whose columns its value is computed from. Such a
-//! join is *dependent*: its right side reads columns of its left side. Then dependent joins are taken apart from the top
-//! down, in the cheapest way that keeps the meaning:
+//! It is done in two steps. First each subquery is taken out of its expression. One that names no columns around it and
+//! gives a value becomes a stage. Any other one becomes the right side of a join, whose columns its value is computed
+//! from. Such a join is *dependent*: its right side reads columns of its left side. Then dependent joins are taken
+//! apart from the top down, in the cheapest way that keeps the meaning:
 //!
 //! - Conditions that name columns of the left side are moved up into the join, past what does not change them.
-//! - Else the right side is computed for each distinct combination of these columns, the *domain*, which is moved down to
-//!   where they are named and is carried along from there; the join then looks for the row's own combination. After
+//! - Else the right side is computed for each distinct combination of these columns, the *domain*. It is moved down to
+//!   where they are named and is carried along from there. The join then looks for the row's own combination. After
 //!   Neumann and Kemper, Unnesting Arbitrary Queries (BTW 2015), and Neumann, Improving Unnesting of Complex Queries
-//!   (BTW 2025): a join that is taken apart inside of another one gets the domain of both, so that depth costs no more
+//!   (BTW 2025). A join that is taken apart inside of another one gets the domain of both, so that depth costs no more
 //!   than breadth. Where a column of the right side is compared with a column of the domain for equality, it takes its
 //!   place, and nothing is joined.
 //!
@@ -70,7 +70,7 @@ const MOST_COPIED: usize = 200_000;
 /// Makes joins and stages of all subqueries, and plain joins of dependent ones.
 ///
 /// # Errors
-/// A shape that has no such form: what changes from one reading to the next would have to be read twice; or a statement
+/// A shape that has no such form. What changes from one reading to the next would have to be read twice; or a statement
 /// that becomes too large.
 pub fn unnest(statement: Statement) -> Result<Statement> {
     if !eliminate::is_nested(&statement) {

@@ -16,7 +16,7 @@ use super::{Above, Unnest, count, join, mapped, reads, renumbering, take};
 impl Unnest {
     /// An aggregate without keys.
     ///
-    /// If all conditions on outer columns can be moved up, the domain is joined to its rows on them, and a combination
+    /// If all conditions on outer columns can be moved up, the domain is joined to its rows on them. A combination
     /// without any keeps a row, which no call counts. Else the domain is joined to the groups.
     pub(super) fn push_padded(&mut self, mut node: Aggregate, domain: &mut Domain) -> Result<Pushed> {
         let meets = match conditions(&node.input, &domain.outer, false) {

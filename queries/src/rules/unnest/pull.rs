@@ -1,10 +1,11 @@
 //! Conditions that name outer columns, moved up out of a relation.
 //!
-//! A condition passes what does not change which rows it takes: computed columns, inner joins, the rows that an outer join
-//! keeps, an aggregate of which it names the keys alone. An equality of a column and an outer value passes any aggregate
-//! with keys: the column becomes another key, and an outer row sees the groups of its own value. It does not pass a side
-//! that is filled with NULLs, or the right side of a semi or anti join: there it decides what is NULL or found, not which
-//! rows there are. Nor does it pass an aggregate without keys, which has a row where it leaves none, a LIMIT or a union.
+//! A condition passes what does not change which rows it takes. That is computed columns, inner joins, the rows that an
+//! outer join keeps, an aggregate of which it names the keys alone. An equality of a column and an outer value passes
+//! any aggregate with keys. The column becomes another key, and an outer row sees the groups of its own value. It does
+//! not pass a side that is filled with NULLs, or the right side of a semi or anti join. There it decides what is NULL
+//! or found, not which rows there are. Nor does it pass an aggregate without keys, which has a row where it leaves
+//! none, a LIMIT or a union.
 //!
 //! A condition may guard what is computed above it. So what can fail and stands behind such a condition goes up with it,
 //! and where it can't the condition stays.

@@ -1,11 +1,13 @@
 //! A relation computed for each combination of a domain.
 //!
-//! The domain is moved down to where the relation names its columns. From there on the columns are carried along: they are
-//! keys of aggregates, of partitions, and columns of unions, and what stands on both sides of a join meets where they are the same.
+//! The domain is moved down to where the relation names its columns. From there on the columns are carried along. They
+//! are keys of aggregates, of partitions, and columns of unions. What stands on both sides of a join meets where they
+//! are the same.
 //!
-//! A part of which all conditions on outer columns can be moved up is joined to the domain on them. If every column of the
-//! domain is compared for equality with something there, that takes its place, and nothing is joined: rows of combinations
-//! that the domain does not have find no left row later. This is not done where something can fail on such rows.
+//! A part of which all conditions on outer columns can be moved up is joined to the domain on them. If every column of
+//! the domain is compared for equality with something there, that takes its place, and nothing is joined. Rows of
+//! combinations that the domain does not have find no left row later. This is not done where something can fail on such
+//! rows.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -350,8 +352,8 @@ pub(super) fn covering(on: &[impl Borrow<Expr>], domain: &Domain) -> Option<Vec<
     domain.columns.iter().map(place).collect()
 }
 
-/// Whether equal values of a type are the same in every other respect: of floats 0 and -0 are equal, of intervals 24 hours
-/// and a day.
+/// Whether equal values of a type are the same in every other respect. Of floats 0 and -0 are equal, of intervals 24
+/// hours and a day.
 fn is_told_apart(t: &DataType) -> bool {
     !t.is_floating() && !matches!(t, DataType::Interval(_)) && !t.is_nested()
 }

@@ -1,12 +1,13 @@
 //! ANY and ALL.
 //!
-//! `x IN q` is `x = ANY q`, and `x op ALL q` is not `x op' ANY q` with the opposite operator. So there is one comparison
-//! with three outcomes: true if it is true for some row of q; else NULL if it is NULL for some row; else false.
+//! `x IN q` is `x = ANY q`, and `x op ALL q` is not `x op' ANY q` with the opposite operator. So there is one
+//! comparison with three outcomes. It is true if it is true for some row of q. Else it is NULL if it is NULL for some
+//! row, else false.
 //!
 //! - A term of WHERE is a semi join on the comparison, its opposite an anti join on "the comparison is not false".
 //! - Where NULL counts as false, or as true, a mark join on one or the other says all.
-//! - Else a mark join says whether it is true for some row. It is NULL for a row where the row's value is NULL, and for all
-//!   rows where x is NULL: the numbers of rows and of values say whether there is such a row.
+//! - Else a mark join says whether it is true for some row. It is NULL for a row where the row's value is NULL, and for
+//!   all rows where x is NULL. The numbers of rows and of values say whether there is such a row.
 //! - By `<`, `>` and `<>` the least and the greatest value say whether the comparison is true for some row.
 //! - What may not be read twice is read once, and the rows for which the comparison is true or NULL are counted.
 
@@ -288,7 +289,8 @@ impl Unnest {
         }
     }
 
-    /// Whether a comparison that is true for no row is NULL for some: there is a y that is NULL, or x is and there are rows.
+    /// Whether a comparison that is true for no row is NULL for some. Then there is a y that is NULL, or x is and there
+    /// are rows.
     fn unknown(
         &mut self,
         x: &Expr,

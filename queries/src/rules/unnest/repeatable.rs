@@ -1,8 +1,8 @@
 //! What gives the same rows whenever it is read, and what can be made to.
 //!
-//! A LIMIT takes some of the rows that are equal by its order, or of all rows without one; the first value of a group is
-//! any one without an order, and so is the number of a row among its peers. All of these can be made to be the same each
-//! time, by more keys. A random value can't.
+//! A LIMIT takes some of the rows that are equal by its order, or of all rows without one. The first value of a group
+//! is any one without an order, and so is the number of a row among its peers. All of these can be made to be the same
+//! each time, by more keys. A random value can't.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! A subquery as the value of its only row.
 //!
 //! An aggregate without keys has one row. What stands above it in the subquery is computed from the row where the
-//! subquery stood, so that only a row that asks for the value computes it. Of other subqueries that may have several rows
+//! subquery stood. So only a row that asks for the value computes it. Of other subqueries that may have several rows
 //! one value and the number of rows are taken ([`super::single`]).
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! `arg_min(value, key)` and `arg_max(value, key)`: the value of the row with the least or the greatest key. Of rows with
-//! equal keys it is that of the least value, so that it does not depend on the order of rows, nor on the workers.
+//! `arg_min(value, key)` and `arg_max(value, key)`: the value of the row with the least or the greatest key. Of rows
+//! with equal keys it is that of the least value. So it does not depend on the order of rows, nor on the workers.
 
 use std::sync::Arc;
 

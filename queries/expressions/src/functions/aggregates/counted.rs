@@ -1,5 +1,6 @@
-//! Aggregates of how often each value is there: `mode`, the most frequent one, `entropy`, in bits, and `histogram`, a map of
-//! all values in their order. Of values that are there equally often the mode is the least one, whatever the order of rows.
+//! Aggregates of how often each value is there. `mode` is the most frequent one. `entropy` is in bits, and `histogram`
+//! is a map of all values in their order. Of values that are there equally often the mode is the least one, whatever
+//! the order of rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;

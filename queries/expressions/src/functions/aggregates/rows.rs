@@ -1,5 +1,5 @@
-//! Values of any type as bytes whose order is that of the values, so that one comparison of bytes does for all types:
-//! floats with NaN above all others, intervals by their length.
+//! Values of any type as bytes whose order is that of the values, so that one comparison of bytes does for all types.
+//! It puts floats with NaN above all others, and intervals by their length.
 
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_row::{RowConverter, Rows, SortField};

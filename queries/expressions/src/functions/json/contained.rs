@@ -8,8 +8,8 @@ use super::reader::Kind;
 use super::tape::Tape;
 use crate::functions::own::arguments::{Call, known};
 
-/// The most values that are compared for two texts: for all of the one with all of the other the time grows with the product
-/// of their lengths.
+/// The most values that are compared for two texts. For all of the one with all of the other the time grows with the
+/// product of their lengths.
 const MOST_COMPARED: u64 = 1 << 27;
 
 /// Whether the first argument has the second one in it.

@@ -17,8 +17,8 @@ use super::writer::{float, normal, quoted};
 use crate::functions::own::arguments::Call;
 use crate::values::decimals;
 
-/// The most digits of a decimal that is written as a `DOUBLE`, as DuckDB does: without zeros at its end, and with `.0`
-/// behind a whole number.
+/// The most digits of a decimal that is written as a `DOUBLE`, as DuckDB does. It is without zeros at its end, and with
+/// `.0` behind a whole number.
 const DIGITS_OF_DOUBLES: u8 = 15;
 
 /// What is made.

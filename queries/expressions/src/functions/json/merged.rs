@@ -44,8 +44,8 @@ pub fn patch(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Adds an object with the fields of another one: first those of the old object that the new one does not name, then the new
-/// ones. `null` takes a field away.
+/// Adds an object with the fields of another one. First come those of the old object that the new one does not name,
+/// then the new ones. `null` takes a field away.
 fn merge(old: Option<(&Tape<'_>, usize)>, (new, patch): (&Tape<'_>, usize), out: &mut String) {
     let mut before: HashMap<String, usize> = HashMap::new();
     let named: HashSet<String> =

@@ -1,7 +1,7 @@
 //! A reader of JSON text: one pass over its bytes, without a tree, and without recursion.
 //!
-//! The text is RFC 8259 with what DuckDB takes besides: a comma behind the last member of an array or object, and `NaN`,
-//! `Infinity` and `inf` in any case, with a minus or without one. Numbers of any size are numbers.
+//! The text is RFC 8259 with what DuckDB takes besides. That is a comma behind the last member of an array or object,
+//! and `NaN`, `Infinity` and `inf` in any case, with or without a minus. Numbers of any size are numbers.
 //!
 //! What is read is checked: a text is malformed wherever what is wrong stands. Containers that are open are one bit each,
 //! so that a text of a million brackets costs no memory; more than [`MOST_LEVELS`] are an error.
@@ -305,8 +305,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads on to the value of the first member of the innermost container, which was just opened and is an object, whose key
-    /// is wanted; else to the object's end.
+    /// Reads on to the value of the first member whose key is wanted. The innermost container was just opened and is an
+    /// object. Without such a member it reads on to the object's end.
     pub fn seek(&mut self, is_wanted: impl FnMut(Quoted) -> bool) -> Read<bool> {
         let levels = self.open.levels;
         self.run(levels - 1, true, levels, is_wanted)

@@ -1,5 +1,5 @@
-//! JSON text in its normal form, as DuckDB writes it: no white space, strings with the escapes that they need, floats with
-//! the fewest digits that give them. Integers, and numbers that no `DOUBLE` holds, keep their digits.
+//! JSON text in its normal form, as DuckDB writes it. It has no white space, strings with the escapes that they need,
+//! floats with the fewest digits that give them. Integers, and numbers that no `DOUBLE` holds, keep their digits.
 
 use std::fmt::Write;
 

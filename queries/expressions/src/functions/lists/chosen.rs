@@ -240,8 +240,8 @@ pub(super) const FUNCTIONS: &[ListFunction] = &[
     },
 ];
 
-/// From one place to another, both among them, and every so many, of things that have places from 1 on, or from -1 on from
-/// the end.
+/// Items from one place to another, both among them, and every so many. They are of things that have places from 1 on,
+/// or from -1 on from the end.
 struct Slice {
     low: i64,
     high: i64,

@@ -45,8 +45,8 @@ pub struct Lambda {
     pub text: String,
     /// The expression, over batches of the schema.
     pub body: Expr,
-    /// The columns that it reads: the item, or the value so far and the item; then the item's place, from 1 on, and then
-    /// the values given behind the list.
+    /// The columns that it reads. They are the item, or the value so far and the item. Then come the item's place, from
+    /// 1 on, and the values given behind the list.
     pub schema: SchemaRef,
     /// Whether evaluating it can fail.
     pub fails: bool,

@@ -1,4 +1,4 @@
-//! The arguments of a call as columns of a type, of which a constant is one value for all rows; and columns of results,
+//! The arguments of a call as columns of a type, of which a constant is one value for all rows. And columns of results,
 //! made row by row.
 
 use std::sync::Arc;

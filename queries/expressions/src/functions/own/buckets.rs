@@ -1,6 +1,6 @@
-//! `time_bucket(width, time)`: the begin of the part of so much time in which a date or a timestamp lies. Parts of months
-//! begin at 2000-01-01, others at the Monday 2000-01-03, or where a third argument says: an origin, or an interval by which
-//! all begins are moved.
+//! `time_bucket(width, time)`: the begin of the part of so much time in which a date or a timestamp lies. Parts of
+//! months begin at 2000-01-01, others at the Monday 2000-01-03, or where a third argument says. That is an origin, or
+//! an interval by which all begins are moved.
 
 use arrow_array::ArrayRef;
 use arrow_array::types::IntervalMonthDayNano;

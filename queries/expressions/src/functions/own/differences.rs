@@ -1,5 +1,5 @@
-//! Differences of dates and times in a unit: `date_diff` counts the borders of the unit between two, `date_sub` the whole
-//! units that have passed, and `age` all of them.
+//! Differences of dates and times in a unit. `date_diff` counts the borders of the unit between two, `date_sub` the
+//! whole units that have passed, and `age` all of them.
 
 use arrow_array::ArrayRef;
 use arrow_array::types::{IntervalMonthDayNano, Time64NanosecondType};

@@ -1,5 +1,6 @@
-//! Parts of paths. What separates them is said by name: `both_slash`, which is meant where nothing is said,
-//! `forward_slash`, `backslash`, and `system`, the first of these on every system, so that a result is the same on all.
+//! Parts of paths. What separates them is said by name. The names are `both_slash`, which is meant where nothing is
+//! said, `forward_slash`, `backslash`, and `system`. The last is the first of these on every system, so that a result
+//! is the same on all.
 
 use arrow_array::ArrayRef;
 use datafusion_common::{Result, exec_err};

@@ -414,8 +414,8 @@ fn shortest(size: f64) -> String {
     if text.contains('.') { text } else { text + ".0" }
 }
 
-/// So many digits in all. Zeros at the end are left out, unless they are kept; then those of a number below 1 are left out
-/// all the same, as DuckDB does, and a whole number has a point.
+/// So many digits in all. Zeros at the end are left out, unless they are kept. Then those of a number below 1 are left
+/// out all the same, as DuckDB does, and a whole number has a point.
 fn general(size: f64, precision: usize, keeps: bool) -> String {
     let precision = precision.max(1);
     let scientific = format!("{size:.*e}", precision - 1);

@@ -1,6 +1,6 @@
-//! Regular expressions, in the syntax of Rust's `regex`. Letters behind them say how they are read: `c` with and `i`
-//! without regard to case, `l` as plain text, `s` with a dot that matches the end of a line too, `m`, `n` and `p` with one
-//! that does not, and `g` in `regexp_replace` all matches.
+//! Regular expressions, in the syntax of Rust's `regex`. Letters behind them say how they are read. `c` is with and `i`
+//! without regard to case, `l` as plain text, `s` with a dot that matches the end of a line too. `m`, `n` and `p` are
+//! with one that does not, and `g` in `regexp_replace` all matches.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
