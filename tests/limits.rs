@@ -358,6 +358,30 @@ fn a_parquet_file_of_groups_within_each_other() {
 }
 
 #[test]
+fn what_is_written_of_lists_within_each_other_is_read() {
+    let home = Home::new();
+    let run = |sql: String| home.finish(home.start(&["query", &sql]));
+    for (form, deepest) in
+        [("parquet", 70), ("arrow", 60), ("jsonl", 32), ("json", 32), ("msgpack", 32), ("buren", 8)]
+    {
+        for (depth, is_written) in [(deepest, true), (deepest + 1, form == "parquet")] {
+            let name = format!("{depth}.{form}");
+            let done = run(format!("COPY (SELECT {} AS l) TO '{name}'", nested("[", "1", "]", depth)));
+            let what = format!("{name}: {}{}", done.stdout, done.stderr);
+            if !is_written {
+                assert_eq!(done.status.code(), Some(1), "{what}");
+                assert!(done.stderr.contains("types within one another"), "{what}");
+                assert!(!done.stderr.contains("error: :"), "{what}");
+                continue;
+            }
+            assert_eq!(done.status.code(), Some(0), "{what}");
+            let done = run(format!("SELECT count(l) AS n FROM '{name}'"));
+            assert_eq!(done.stdout, "n\n1\n", "{name}: {}", done.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_small_arrow_file_that_unpacks_to_a_lot() {
     let home = Home::new();
     let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; 12_000_000]));
@@ -556,4 +580,12 @@ fn functions_that_make_much_of_little() {
         assert!(done.status.success() || done.stderr.starts_with("error: "), "{what}");
         assert!(done.peak < RESIDENT, "{what}");
     }
+}
+
+#[test]
+fn copies_of_a_constant_list_fit() {
+    let home = Home::new();
+    let sql = "SELECT count(*) AS n FROM range(20000) WHERE (range(10000))[range + 1] = range";
+    let done = home.finish(home.start(&["query", sql, "--memory-limit", "100MiB"]));
+    assert_eq!((done.status.code(), done.stdout.as_str()), (Some(0), "n\n10000\n"), "{}", done.stderr);
 }

@@ -30,7 +30,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The schema can't be written in, or read from, the format.
-    #[error("{}: {message}", path.display())]
+    #[error("{}{message}", before(path))]
     Schema {
         /// The file.
         path: PathBuf,
@@ -75,6 +75,11 @@ pub enum Error {
     /// A format, compression or option that does not exist or does not go together.
     #[error("{0}")]
     Unsupported(String),
+}
+
+/// What stands before the message of an error in a file, if the file is known.
+fn before(path: &Path) -> String {
+    if path.as_os_str().is_empty() { String::new() } else { format!("{}: ", path.display()) }
 }
 
 /// A place in a file where the bytes are not what they should be.

@@ -24,6 +24,9 @@ use crate::writer::{Block, FileAssembler, FileEncoder};
 pub const COMPRESSIONS: &[&str] = &["none", "lz4", "zstd"];
 /// The rows of a record batch. A batch is read whole, whatever columns are wanted.
 const BATCH_ROWS: usize = 1 << 16;
+/// The most lists, structs and maps within one another: readers look less than 64 tables deep into a schema, of which
+/// some stand around its fields.
+const DEEPEST: usize = 60;
 /// What ends the messages of a file.
 const END: [u8; 8] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0];
 
@@ -54,6 +57,12 @@ impl Encoder {
                 "arrow files are not written with dictionaries in nested columns".into(),
             ));
         }
+        if let Some(deep) = schema.fields().iter().find(|field| depth(field.data_type()) > DEEPEST) {
+            return Err(Error::Unsupported(format!(
+                "column '{}' has more than {DEEPEST} types within one another, which arrow can't hold: write parquet",
+                deep.name()
+            )));
+        }
         let options = IpcWriteOptions::default().try_with_compression(compression).map_err(cannot_write)?;
         Ok(Encoder { schema, options })
     }
@@ -62,6 +71,22 @@ impl Encoder {
         let pieces: Vec<&dyn Array> = batches.iter().map(|b| b.column(column).as_ref()).collect();
         let array = cast(&concat(&pieces)?, self.schema.field(column).data_type())?;
         compact(array)
+    }
+}
+
+/// How many lists, structs and maps a type has within one another.
+fn depth(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => 1 + depth(item.data_type()),
+        DataType::Struct(fields) => {
+            1 + fields.iter().map(|field| depth(field.data_type())).max().unwrap_or(0)
+        }
+        _ => 0,
     }
 }
 

@@ -23,10 +23,12 @@ mod picks;
 pub mod text;
 
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
+use arrow_select::concat::concat;
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -190,37 +192,49 @@ impl ScalarUDFImpl for OfLists {
     }
 }
 
-/// A value as a column. The items of a constant list lie there once a row, as far as offsets reach.
-fn repeated(value: &ColumnarValue, rows: usize) -> Result<ArrayRef> {
-    if let ColumnarValue::Scalar(constant) = value
-        && constant.data_type().is_nested()
-    {
-        let one = constant.to_array_of_size(1)?.to_data();
-        let items = one.child_data().first().map_or(0, |items| items.len());
-        if items.checked_mul(rows).is_none_or(|all| i32::try_from(all).is_err()) {
-            return exec_err!(
-                "a constant list or map of {items} items beside {rows} rows\n  help: a join with UNNEST of the list does the same"
-            );
-        }
-    }
-    value.to_array(rows)
-}
+/// The most bytes of copies of a constant list that lie in memory at once.
+const COPIED: usize = 16 << 20;
 
-/// What a function gives for the rows of a batch; of constants once.
+/// What a function gives for the rows of a batch; of constants once. A constant list stands in a column once a row, so
+/// that of a long one the rows are taken a part at a time.
 pub(super) fn over_rows(
     args: &ScalarFunctionArgs,
-    compute: impl FnOnce(&Given) -> Result<ArrayRef>,
+    compute: impl Fn(&Given) -> Result<ArrayRef>,
 ) -> Result<ColumnarValue> {
+    let gives = args.return_field.data_type();
+    let over = |rows: Range<usize>| {
+        let arrays = args.args.iter().map(|value| match value {
+            ColumnarValue::Array(column) => Ok(column.slice(rows.start, rows.len())),
+            ColumnarValue::Scalar(constant) => constant.to_array_of_size(rows.len()),
+        });
+        let computed = compute(&Given { rows: rows.len(), gives, args: arrays.collect::<Result<_>>()? })?;
+        if computed.len() != rows.len() {
+            return exec_err!("{} rows of {}", computed.len(), rows.len());
+        }
+        Ok(computed)
+    };
     let is_scalar = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
-    let constant = !args.args.is_empty() && args.args.iter().all(is_scalar);
-    let rows = if constant { 1 } else { args.number_rows };
-    let arrays = args.args.iter().map(|value| repeated(value, rows)).collect::<Result<Vec<_>>>()?;
-    let computed = compute(&Given { rows, gives: args.return_field.data_type(), args: arrays })?;
-    if computed.len() != rows {
-        return exec_err!("{} rows of {rows}", computed.len());
+    if !args.args.is_empty() && args.args.iter().all(is_scalar) {
+        return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&over(0..1)?, 0)?));
     }
-    Ok(match constant {
-        true => ColumnarValue::Scalar(ScalarValue::try_from_array(&computed, 0)?),
-        false => ColumnarValue::Array(computed),
-    })
+    let rows = args.number_rows;
+    let copied = args.args.iter().map(bytes_of).sum::<Result<usize>>()?;
+    let part = (COPIED / copied.max(1)).max(1);
+    if rows <= part {
+        return Ok(ColumnarValue::Array(over(0..rows)?));
+    }
+    let parts = (0..rows).step_by(part).map(|from| over(from..rows.min(from + part)));
+    let parts = parts.collect::<Result<Vec<_>>>()?;
+    let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
+    Ok(ColumnarValue::Array(concat(&parts)?))
+}
+
+/// The bytes of a constant list, struct or map.
+fn bytes_of(value: &ColumnarValue) -> Result<usize> {
+    match value {
+        ColumnarValue::Scalar(constant) if constant.data_type().is_nested() => {
+            Ok(constant.to_array_of_size(1)?.to_data().get_slice_memory_size()?)
+        }
+        _ => Ok(0),
+    }
 }
