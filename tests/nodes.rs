@@ -392,6 +392,22 @@ fn long_statements_are_run_and_shown_in_part() {
 }
 
 #[test]
+fn planning_on_a_node_stays_within_the_memory_limit() {
+    let nodes = Nodes::start(1, "");
+    let file = nodes.path("long.sql");
+    let values: Vec<String> = (0..1_000_000).map(|i| format!("{i}+range")).collect();
+    let sql = format!("SELECT count(*) AS n FROM range(5) WHERE range IN ({})", values.join(","));
+    fs::write(&file, sql).expect("it can be written");
+    let done = nodes.query(0, &["-f", text(&file), "--memory-limit", "100MiB"]);
+    assert_eq!(done.code(), Some(1), "{}", done.stderr);
+    let said = "out of memory: planning the statement took the process to 10";
+    assert!(done.stderr.contains(said), "{}", done.stderr);
+    // The node goes on.
+    let done = nodes.succeed(0, &["SELECT sum(range) AS s FROM range(1000)"]);
+    assert!(done.stdout.ends_with("\n499500\n"), "{}", done.stdout);
+}
+
+#[test]
 fn names_do_not_reach_terminals_and_logs_as_they_are() {
     let nodes = Nodes::start(1, "log_format = \"text\"");
     let name = "a\u{1b}[31m\rb\u{9b}2J.csv";
