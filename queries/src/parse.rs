@@ -5,9 +5,9 @@
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
-//! - `aliases`, `comprehensions`, `exclude`, `froms`, `joins`, `limits`, `materialized`, `named_tables`, `powers`,
-//!   `samples`, `stars`, `values`: what the parser reads in another dialect alone, or not at all. `said`: the tokens
-//!   that they look at.
+//! - `aliases`, `comprehensions`, `exclude`, `filters`, `froms`, `joins`, `limits`, `materialized`, `named_tables`,
+//!   `powers`, `samples`, `stars`, `structs`, `values`: what the parser reads in another dialect alone, or not at all.
+//!   `said`: the tokens that they look at.
 
 mod aliases;
 pub(crate) mod calls;
@@ -15,6 +15,7 @@ mod comprehensions;
 pub mod copy;
 pub mod definitions;
 pub(crate) mod exclude;
+mod filters;
 mod froms;
 pub(crate) mod joins;
 pub(crate) mod limits;
@@ -26,6 +27,7 @@ pub mod readers;
 mod said;
 mod samples;
 pub(crate) mod stars;
+mod structs;
 mod values;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -208,6 +210,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
         None => tokens,
     };
     let tokens = values::behind_quantifiers(powers::carets(tokens));
+    let tokens = structs::in_angles(filters::with_where(tokens));
     let tokens = exclude::into_orders(tokens);
     let (tokens, wishes) = materialized::taken_out(tokens);
     let tokens = named_tables::selected(tokens);

@@ -1,0 +1,44 @@
+//! `sum(x) FILTER (y > 1)`: DuckDB leaves `WHERE` out, and the parser wants it.
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+
+use super::said::Said;
+
+/// The tokens of a text with `WHERE` in the filters of aggregates.
+pub fn with_where(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let said = Said::of(&tokens);
+    let is_bare = |at: usize| {
+        said.is(at, "FILTER")
+            && at.checked_sub(1).is_some_and(|before| said.token(before) == Some(&Token::RParen))
+            && said.token(at + 1) == Some(&Token::LParen)
+            && !said.is(at + 2, "WHERE")
+    };
+    let bare: Vec<usize> =
+        (0..said.len()).filter(|at| is_bare(*at)).map(|at| said.before(at + 2).len()).collect();
+    let mut tokens = tokens;
+    for place in bare.into_iter().rev() {
+        let Some(span) = tokens.get(place).map(|token| token.span) else { continue };
+        let word = Word { value: "WHERE".into(), quote_style: None, keyword: Keyword::WHERE };
+        tokens.insert(place, TokenWithSpan { token: Token::Word(word), span });
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::{Statement, parse};
+
+    #[test]
+    fn a_filter_needs_no_where() {
+        for (text, read) in [
+            ("SELECT f(x) FILTER (y > 1) FROM t", "SELECT f(x) FILTER (WHERE y > 1) FROM t"),
+            ("SELECT f(x) FILTER (WHERE y) FROM t", "SELECT f(x) FILTER (WHERE y) FROM t"),
+            ("SELECT filter(l, x -> x > 1) FROM t", "SELECT filter(l, x -> x > 1) FROM t"),
+        ] {
+            let Ok(Statement::Query(query)) = parse(text) else { panic!("no query: {text}") };
+            assert_eq!(query.to_string(), read);
+        }
+        assert!(parse("SELECT f(x) FILTER () FROM t").is_err());
+    }
+}
