@@ -76,6 +76,12 @@ impl<'a> Binder<'a> {
     }
 
     pub(super) fn function(&mut self, function: &Function, env: &Env<'_>) -> Result<Expr> {
+        if let FunctionArguments::Subquery(query) = &function.args
+            && function.name.to_string().eq_ignore_ascii_case("array")
+            && function.over.is_none()
+        {
+            return self.listed(query, env);
+        }
         let written = written(function)?;
         let name = written.name.as_str();
         let place = function.name.span();

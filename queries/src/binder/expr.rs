@@ -15,7 +15,7 @@ use super::query::mapped;
 use super::scope::{Env, Named};
 use super::syntax::intervals;
 use super::{Binder, literal, sql_type, syntax};
-use crate::algebra::{ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
+use crate::algebra::{Aggregate, Call, ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
 use crate::compile;
 use crate::dialect::{GLOB, IN};
 use crate::error::{Error, Result};
@@ -485,17 +485,51 @@ impl<'a> Binder<'a> {
     }
 
     fn scalar(&mut self, query: &Query, env: &Env<'_>) -> Result<Expr> {
-        let bound = self.query(query, Some(env), env.ctes)?;
-        let [field] = bound.fields.as_slice() else {
-            return Err(Error::Invalid(format!(
-                "a subquery as a value has one column, and this one has {}",
-                bound.fields.len()
-            )));
+        let (rel, column) = self.one_column(query, env)?;
+        Ok(self.value_of(rel, column))
+    }
+
+    /// `ARRAY(SELECT …)`: the values of a query in its order, as a list.
+    pub(super) fn listed(&mut self, query: &Query, env: &Env<'_>) -> Result<Expr> {
+        let (rel, column) = self.one_column(query, env)?;
+        let function = self.functions.aggregate("array_agg");
+        let call = Call {
+            function: function.ok_or_else(|| Error::Invalid("there is no aggregate 'array_agg'".into()))?,
+            args: vec![self.columns.read(column)],
+            distinct: false,
+            filter: None,
+            order_by: vec![],
+            ignore_nulls: None,
         };
-        let data_type = self.columns.get(field.id).data_type.clone();
-        let columns = vec![field.id];
-        let subquery = Subquery { kind: SubqueryKind::Scalar, rel: bound.rel, columns };
-        Ok(Expr { kind: Kind::Subquery(Box::new(subquery)), data_type })
+        let holds = self.columns.holds_of_aggregate(&call);
+        let (call, data_type) = self.types.aggregate_as("array_agg", call)?;
+        let list = self.columns.add("array", data_type);
+        self.columns.mark(list, holds);
+        let (input, calls) = (Box::new(rel), vec![(list, call)]);
+        let rel = Rel::Aggregate(Aggregate { input, keys: vec![], calls, totals: vec![] });
+        // Of no rows the aggregate is NULL, and this an empty list.
+        let empty = self.types.list_call("list_value", vec![])?;
+        let value = self.value_of(rel, list);
+        self.call_named("coalesce", vec![value, empty])
+    }
+
+    /// A query of one column, and that column.
+    fn one_column(&mut self, query: &Query, env: &Env<'_>) -> Result<(Rel, ColumnId)> {
+        let bound = self.query(query, Some(env), env.ctes)?;
+        match bound.fields.as_slice() {
+            [field] => Ok((bound.rel, field.id)),
+            fields => Err(Error::Invalid(format!(
+                "a subquery as a value has one column, and this one has {}",
+                fields.len()
+            ))),
+        }
+    }
+
+    /// The value of a column of the one row that there is at most.
+    fn value_of(&self, rel: Rel, column: ColumnId) -> Expr {
+        let data_type = self.columns.get(column).data_type.clone();
+        let subquery = Subquery { kind: SubqueryKind::Scalar, rel, columns: vec![column] };
+        Expr { kind: Kind::Subquery(Box::new(subquery)), data_type }
     }
 
     /// `left op ANY (subquery)` or ALL.

@@ -190,9 +190,17 @@ impl Scope {
         &self.relations
     }
 
-    /// The relation of this name.
+    /// The relation of this name. A file has that of its path, and also what the path has before the first point of its
+    /// last part, if no other one has.
     pub fn relation(&self, name: &str) -> Option<&Relation> {
-        self.relations.iter().find(|relation| relation.name.as_ref().is_some_and(|n| same(n, name)))
+        let is_called = |relation: &&Relation| relation.name.as_ref().is_some_and(|n| same(n, name));
+        self.relations.iter().find(is_called).or_else(|| {
+            let mut short = self.relations.iter().filter(|relation| {
+                let path = relation.name.as_deref().filter(|_| relation.hidden.is_none());
+                path.and_then(stem).is_some_and(|stem| same(stem, name))
+            });
+            short.next().filter(|_| short.next().is_none())
+        })
     }
 
     /// What a name without a relation's before it means.
@@ -218,6 +226,13 @@ impl Scope {
             _ => one_spelling(name, meant.into_iter()),
         }
     }
+}
+
+/// What a path has before the first point of its last part; `None` of other names.
+fn stem(path: &str) -> Option<&str> {
+    let last = path.trim_end_matches('/').rsplit('/').next()?;
+    let stem = last.split('.').next()?;
+    (stem.len() < path.len() && !stem.is_empty()).then_some(stem)
 }
 
 /// Of several columns the one of exactly this spelling, if the name is quoted.

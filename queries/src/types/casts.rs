@@ -1,7 +1,7 @@
 //! Casts, those that are written and those that types ask for.
 
 use arrow_cast::can_cast_types;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_common::nested_struct::{requires_nested_struct_cast, validate_data_type_compatibility};
 use datafusion_expr::Operator;
@@ -15,13 +15,17 @@ use crate::compile;
 use crate::error::{Error, Result};
 
 impl Types {
-    /// `CAST(e AS to)`, or `TRY_CAST`, which is `safe`. An integer is a timestamp in seconds,
-    /// and a decimal that is not 0 is true.
+    /// `CAST(e AS to)`, or `TRY_CAST`, which is `safe`. A decimal that is not 0 is true.
     ///
     /// # Errors
-    /// There is no such cast. Nothing is cast to lists, structs and maps.
+    /// There is no such cast. Nothing is cast to lists, structs and maps, and no number to a date, a time, an interval or
+    /// bytes, nor back: what Arrow makes of it depends on its units.
     pub fn cast(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
         let from = &e.data_type;
+        if let Some(help) = no_number(from, to) {
+            let (from, to) = (shown(from), shown(to));
+            return Err(Error::Unsupported(format!("CAST from {from} to {to}{help}")));
+        }
         if to.is_nested() && !from.is_nested() && !from.is_null() {
             return Err(Error::Unsupported(format!("CAST from {} to {}", shown(from), shown(to))));
         }
@@ -44,11 +48,6 @@ impl Types {
             return self.written(text, to, safe);
         }
         match to {
-            DataType::Timestamp(TimeUnit::Nanosecond, zone) if from.is_integer() => {
-                let seconds = DataType::Timestamp(TimeUnit::Second, zone.clone());
-                let seconds = self.written(self.written(e, &DataType::Int64, safe)?, &seconds, safe)?;
-                self.written(seconds, to, safe)
-            }
             DataType::Boolean if is_decimal(from) => {
                 self.binary(e, Operator::NotEq, Expr::literal(ScalarValue::Int64(Some(0))))
             }
@@ -88,6 +87,27 @@ impl Types {
             return Expr::null(to);
         }
         self.folded(Expr { kind: Kind::Cast { expr: Box::new(e), safe }, data_type: to.clone() })
+    }
+}
+
+/// What helps where a number would be cast to what is none, or back; `None` of other casts.
+fn no_number(from: &DataType, to: &DataType) -> Option<&'static str> {
+    let is_binary =
+        |t: &DataType| matches!(t, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
+    match (from, to) {
+        (from, DataType::Timestamp(..)) if from.is_numeric() => {
+            Some("\n  help: to_timestamp(x) takes seconds, epoch_ms(x) milliseconds")
+        }
+        (from, DataType::Date32) if from.is_numeric() => Some("\n  help: DATE '1970-01-01' + x adds days"),
+        (DataType::Timestamp(..), to) if to.is_numeric() => {
+            Some("\n  help: epoch(x) gives seconds, epoch_ms(x) milliseconds")
+        }
+        (DataType::Date32, to) if to.is_numeric() => {
+            Some("\n  help: x - DATE '1970-01-01' gives days, epoch(x) seconds")
+        }
+        (from, to) if from.is_numeric() && (to.is_temporal() || is_binary(to)) => Some(""),
+        (from, to) if (from.is_temporal() || is_binary(from)) && to.is_numeric() => Some(""),
+        _ => None,
     }
 }
 
