@@ -333,6 +333,9 @@ pub struct Input {
     /// csv, JSON lines, text: the character encoding, such as latin-1, windows-1252 or utf-16; UTF-8 if not given.
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
+    /// JSON: the keys to the array with the rows of a file, such as data or result.items; '$': its values are rows.
+    #[arg(long, value_name = "KEYS")]
+    pub json_path: Option<String>,
     /// How many records are looked at to infer a schema.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub infer_rows: u64,

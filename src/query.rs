@@ -90,8 +90,23 @@ fn url_count() -> String {
     format!("python3 -c '{}'", script.replace('\'', r"'\''"))
 }
 
-/// Prints what `--on-error` passed over.
+/// Prints what was passed over.
 pub fn warn(skipped: Skipped) {
+    if let Some(path) = &skipped.rows_below {
+        let said = formats::jsonl::path::in_shell(path);
+        say::warn(format_args!(
+            "the rows are those of the array at '{path}' of each file, and what stands beside it is left out\n  \
+             help: --json-path {said} says so, --json-path $ makes a row of each file's object"
+        ));
+    }
+    if skipped.unknown > 0 {
+        let key = skipped.unknown_key.as_deref().unwrap_or_default();
+        say::warn(format_args!(
+            "{} values left out, because the records from which columns were inferred don't have their keys, such as \
+             '{key}'\n  help: --infer-rows N looks at more records",
+            skipped.unknown
+        ));
+    }
     for (count, what) in [
         (skipped.rows, "rows left out, because a value did not fit the schema"),
         (skipped.values, "values read as NULL, because they did not fit the schema"),

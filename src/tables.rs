@@ -91,6 +91,12 @@ fn dialect(input: &Input) -> anyhow::Result<Dialect> {
             Usage(format!("--encoding takes an encoding such as {known}, and was given '{name}'")).into()
         );
     }
+    if let Some(path) = &input.json_path
+        && variables::json_path(path).is_none()
+    {
+        let known = "keys with points between them, such as data or result.items, or $";
+        return Err(Usage(format!("--json-path takes {known}, and was given '{path}'")).into());
+    }
     Ok(Dialect {
         charset: input.encoding.clone(),
         skip: input.skip,
@@ -101,6 +107,8 @@ fn dialect(input: &Input) -> anyhow::Result<Dialect> {
         thousands,
         date_format: time("--dateformat", &input.dateformat)?,
         timestamp_format: time("--timestampformat", &input.timestampformat)?,
+        json_path: input.json_path.clone(),
+        json_path_found: false,
     })
 }
 

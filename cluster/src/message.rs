@@ -14,6 +14,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use engine::QueryState;
 use engine::context::memory;
+use engine::context::query::Skipped;
 pub use engine::distributed::raw::Raw;
 use engine::writing::dataset::Written;
 use serde::Serialize;
@@ -228,8 +229,8 @@ pub struct Done {
     pub figures: Figures,
     /// For each of its workers and each node of the plan: rows, batches, bytes, nanoseconds, bytes kept.
     pub nodes: Vec<Vec<[u64; 5]>>,
-    /// Rows left out, values read as NULL, byte sequences replaced.
-    pub skipped: [u64; 3],
+    /// What its readers have passed over.
+    pub skipped: Skipped,
     /// What the process has written, if it writes files.
     pub written: Option<Raw>,
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
+use engine::context::query::Skipped;
 use engine::execution::run::Sink;
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
@@ -52,8 +53,8 @@ pub enum Response {
     Alive(Figures),
     /// A warning for the caller.
     Warning(String),
-    /// All rows were sent. Figures at the end, and rows left out, values read as NULL and byte sequences replaced.
-    Done(Figures, [u64; 3]),
+    /// All rows were sent. Figures at the end, and what readers have passed over.
+    Done(Figures, Skipped),
     /// The query failed.
     Failed(Failure),
     /// A step begins that reads or makes about so many bytes.
@@ -248,9 +249,9 @@ impl Drop for Remote {
 }
 
 /// Stores the figures of a query that is done.
-fn finish(state: &QueryState, figures: Figures, [rows, values, replaced]: [u64; 3]) {
+fn finish(state: &QueryState, figures: Figures, skipped: Skipped) {
     figures.tell(state);
-    state.add_skipped(engine::context::query::Skipped { rows, values, replaced });
+    state.add_skipped(skipped);
 }
 
 fn columns(bytes: &[u8]) -> engine::Result<SchemaRef> {
@@ -367,7 +368,6 @@ impl Requester {
     /// Tells the caller that all rows were sent, or all files made.
     pub fn done(&self) {
         let skipped = locked(&self.state).as_ref().map_or_else(Default::default, |state| state.skipped());
-        let skipped = [skipped.rows, skipped.values, skipped.replaced];
         self.tell(&Response::Done(self.figures(), skipped));
     }
 

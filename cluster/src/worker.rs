@@ -404,12 +404,6 @@ impl Process {
             };
             worker.iter().map(node).collect()
         });
-        let skipped = state.skipped();
-        Ok(Done {
-            figures: self.shared.figures(),
-            nodes: nodes.collect(),
-            skipped: [skipped.rows, skipped.values, skipped.replaced],
-            written,
-        })
+        Ok(Done { figures: self.shared.figures(), nodes: nodes.collect(), skipped: state.skipped(), written })
     }
 }

@@ -140,6 +140,12 @@ pub trait Format: Send + Sync {
         false
     }
 
+    /// Whether its records are JSON objects: any of them may have other keys, and all of them may lie in one array below a
+    /// key of an object.
+    fn is_json(&self) -> bool {
+        false
+    }
+
     /// Whether each value tells its type, as in MessagePack. A row is then a map or an array.
     fn is_tagged(&self) -> bool {
         false

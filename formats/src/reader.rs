@@ -9,6 +9,7 @@ use std::task::{Poll, Waker};
 use arrow_array::RecordBatch;
 pub use bytes::Bytes;
 use schema::FileEntry;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::format::Morsel;
@@ -28,8 +29,8 @@ pub enum Next {
     Done,
 }
 
-/// Counts of what was passed over because `--on-error` said so.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+/// What was passed over, because `--on-error` said so or because no column of the table has it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Rows left out.
     pub rows: u64,
@@ -37,6 +38,27 @@ pub struct Skipped {
     pub values: u64,
     /// Sequences of bytes that were not UTF-8 and read as U+FFFD.
     pub replaced: u64,
+    /// Values under keys that the records from which the columns were inferred don't have.
+    pub unknown: u64,
+    /// One of these keys.
+    pub unknown_key: Option<String>,
+    /// The key of a file's object below which rows were found. What stands beside them is passed over.
+    pub rows_below: Option<String>,
+}
+
+impl Skipped {
+    /// Adds what another reader has passed over.
+    pub fn add(&mut self, other: &Skipped) {
+        self.rows += other.rows;
+        self.values += other.values;
+        self.replaced += other.replaced;
+        self.unknown += other.unknown;
+        // The same one, whichever reader ends first.
+        let keys = [self.unknown_key.take(), other.unknown_key.clone()];
+        self.unknown_key = keys.into_iter().flatten().min();
+        let keys = [self.rows_below.take(), other.rows_below.clone()];
+        self.rows_below = keys.into_iter().flatten().min();
+    }
 }
 
 /// Reads one morsel. Bytes are pushed in, batches come out.

@@ -26,7 +26,7 @@ pub static TEXT: RowFormat = RowFormat {
     extensions: &["txt", "text", "log"],
     kind: Kind::Text,
     border: Border::Newline,
-    splits: |_| true,
+    splits: |_, _| true,
     decoder: |scan, _| Ok(Box::new(BatchDecoder::new(TextParser::new(scan)?, scan)?)),
     infer: |_, _, _| Ok(Arc::new(Schema::new(vec![Field::new("line", DataType::Utf8View, true)]))),
     probe: |_, _, _| None,

@@ -1,8 +1,9 @@
-//! How csv files of other programs are written, where that is not as RFC 4180 and palais have it.
+//! How text files of other programs are written, where that is not as RFC 4180, JSON lines and palais have it.
 
 use serde::{Deserialize, Serialize};
 
-/// What stands in a csv file besides records, and how its values are written. The default is what palais writes.
+/// What stands in a file besides records, and how its values are written. The default is what palais writes. What does
+/// not say of which files it is, is of csv.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dialect {
@@ -24,6 +25,11 @@ pub struct Dialect {
     pub date_format: Option<String>,
     /// The format of timestamps, as of `strptime`.
     pub timestamp_format: Option<String>,
+    /// JSON: the path to the array that holds the rows of a file, keys with points between them; `$` if the file's
+    /// values are rows.
+    pub json_path: Option<String>,
+    /// Whether the path was found and not said.
+    pub json_path_found: bool,
 }
 
 impl Default for Dialect {
@@ -38,6 +44,8 @@ impl Default for Dialect {
             thousands: None,
             date_format: None,
             timestamp_format: None,
+            json_path: None,
+            json_path_found: false,
         }
     }
 }
@@ -46,6 +54,11 @@ impl Dialect {
     /// Whether files are as palais writes them.
     pub fn is_plain(&self) -> bool {
         *self == Dialect::default()
+    }
+
+    /// JSON: the path to the rows of a file, if they lie below keys.
+    pub fn rows_below(&self) -> Option<&str> {
+        self.json_path.as_deref().filter(|path| *path != "$")
     }
 
     /// Whether the bytes of a file are rewritten before its records are looked for.

@@ -253,10 +253,13 @@ pub struct FormatOptions {
     pub quote: u8,
     /// csv: whether the first row holds the names.
     pub header: bool,
-    /// csv: whether types were inferred from examples. A number then is what a number is printed as. A phone number,
+    /// csv, JSON: whether types were inferred from examples. A number then is what a number is printed as: a phone number,
     /// `+4930123`, or a zip code, `01067`, behind those examples is no value of a column of numbers.
     #[serde(default)]
     pub inferred: bool,
+    /// JSON: whether the columns are the keys of examples. Values under other keys are then counted.
+    #[serde(default)]
+    pub open_keys: bool,
     /// Text, read: how it is written where that is not as palais writes it. `None` of what palais writes.
     #[serde(default)]
     pub dialect: Option<Box<Dialect>>,
@@ -308,6 +311,7 @@ impl Default for FormatOptions {
             quote: b'"',
             header: false,
             inferred: false,
+            open_keys: false,
             dialect: None,
             in_array: false,
             row_arrays: false,

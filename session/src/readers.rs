@@ -11,7 +11,7 @@ use queries::parse::readers::{Reader, ReaderOption};
 use schema::{OnError, Table};
 
 use crate::error::Result;
-use crate::variables::{byte, charset, record, separator, switch, time_format};
+use crate::variables::{byte, charset, json_path, record, separator, switch, time_format};
 
 /// The name of the column with the path of each row's file, as DuckDB has it.
 const FILENAME: &str = "filename";
@@ -36,6 +36,8 @@ struct Reading {
 pub fn table(reader: &Reader, name: &str, options: &OpenOptions) -> Result<Table> {
     let reading = reading(reader, options).map_err(|error| error.at_word(&reader.function))?;
     let Reading { open: mut options, columns, names, types, all_text } = reading;
+    // Of JSON any record may have more keys than those that were looked at.
+    let open_keys = columns.is_none() && options.schema.is_none();
     let location = &reader.path;
     let given = match columns {
         Some(columns) => Some(columns),
@@ -86,6 +88,9 @@ pub fn table(reader: &Reader, name: &str, options: &OpenOptions) -> Result<Table
         options.schema = Some(SchemaChoice::Given(Arc::new(Schema::new(fields.collect::<Vec<_>>()))));
     }
     let mut table = open(location, name, &options)?;
+    if let schema::Source::Files(set) = &mut table.source {
+        set.format.open_keys = open_keys && set.format.encoding == "jsonl";
+    }
     if options.file_column {
         if table.schema.field_with_name(FILENAME).is_ok() {
             return Err(wrong(
@@ -173,7 +178,7 @@ const CSV: &[&str] = &[
 ];
 
 /// Those of JSON besides.
-const JSON: &[&str] = &["maximum_object_size"];
+const JSON: &[&str] = &["encoding", "format", "json_path", "maximum_object_size"];
 
 /// Sets an option; `false` if there is none of this name.
 ///
@@ -278,7 +283,17 @@ fn set(
         "maximum_object_size" if format == "json" => {
             reading.open.max_record = record(one("a size")?)? as usize;
         }
-        "format" if format == "json" && matches!(one("a text")?, "auto" | "newline_delimited" | "nd") => {}
+        "json_path" if format == "json" => {
+            let what = "keys with points between them, such as 'data' or 'result.items', or '$'";
+            reading.open.dialect.json_path = Some(json_path(one(what)?).ok_or_else(|| what.to_string())?);
+        }
+        // How records lie is told by the files.
+        "format" if format == "json" => {
+            let what = "auto, newline_delimited, unstructured or array";
+            if !matches!(one(what)?, "auto" | "newline_delimited" | "nd" | "unstructured" | "array") {
+                return Err(what.into());
+            }
+        }
         _ => return Ok(false),
     }
     Ok(true)

@@ -183,6 +183,18 @@ const VARIABLES: &[Variable] = &[
         copy: |s, from| s.open.dialect.charset.clone_from(&from.open.dialect.charset),
     },
     Variable {
+        names: &["json_path"],
+        takes: "keys with points between them, such as data or result.items, $, or auto",
+        set: |s, text| {
+            s.open.dialect.json_path = match text.to_lowercase().as_str() {
+                "auto" => None,
+                _ => Some(json_path(text)?),
+            };
+            Some(())
+        },
+        copy: |s, from| s.open.dialect.json_path.clone_from(&from.open.dialect.json_path),
+    },
+    Variable {
         names: &["infer_rows"],
         takes: "a number from 1 on",
         set: |s, text| number(text, 1, u64::MAX).map(|n| s.open.infer_rows = n as usize),
@@ -316,6 +328,11 @@ pub fn time_format(text: &str) -> Option<String> {
 /// Reads the name of a character encoding.
 pub fn charset(text: &str) -> Option<String> {
     formats::rows::rewrite::charset(text).ok().map(|_| text.to_string())
+}
+
+/// Reads the path to the rows of JSON files.
+pub fn json_path(text: &str) -> Option<String> {
+    formats::jsonl::path::keys(text).map(|_| text.to_string())
 }
 
 /// Reads a memory limit, in bytes.

@@ -37,6 +37,5 @@ pub(super) fn take(done: &Done, process: usize, state: &QueryState) {
             known.kept.store(*kept, Ordering::Relaxed);
         }
     }
-    let [rows, values, replaced] = done.skipped;
-    state.add_skipped(engine::context::query::Skipped { rows, values, replaced });
+    state.add_skipped(done.skipped.clone());
 }

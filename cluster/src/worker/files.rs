@@ -63,11 +63,10 @@ impl Process {
         *locked(&self.shared.running) = Running { state: Some(state.clone()), ..Running::default() };
         self.shared.carried.clear();
         let written = maker.make(told.into_iter().map(|Raw(bytes)| bytes).collect(), &state)?;
-        let skipped = state.skipped();
         Ok(Done {
             figures: self.shared.figures(),
             nodes: Vec::new(),
-            skipped: [skipped.rows, skipped.values, skipped.replaced],
+            skipped: state.skipped(),
             written: Some(Raw(written)),
         })
     }

@@ -20,6 +20,7 @@ use cluster::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Rep
 use cluster::node::{Ask, Fate, HELLO, Reply, Running, Status};
 use cluster::ports::Ports;
 use cluster::{handshake, mesh, remote};
+use engine::context::query::Skipped;
 use engine::dataflow::batch::{ExchangeBatch, Wire, WireBytes};
 use engine::distributed::processes::Note;
 use engine::distributed::wire;
@@ -228,13 +229,17 @@ fn reports() -> Vec<u8> {
         Report::Done(Done {
             figures: FIGURES,
             nodes: vec![vec![[1, 2, 3, 4, 5]; 2]; 2],
-            skipped: [1, 2, 3],
+            skipped: skipped(),
             written: Some(Raw(b"written".into())),
         }),
         Report::Joined(Raw(b"told".into())),
         Report::Finished(Written { files: 1, rows: 5, bytes: 70 }),
     ];
     [told(&before), rows, told(&behind)].concat()
+}
+
+fn skipped() -> Skipped {
+    Skipped { rows: 1, values: 2, unknown: 3, unknown_key: Some("a".into()), ..Skipped::default() }
 }
 
 fn notes() -> Vec<u8> {
@@ -263,7 +268,7 @@ fn results() -> Vec<u8> {
         [remote::Response::Columns(Raw(with_schema(&table(1, 0)))), remote::Response::Alive(FIGURES)];
     let behind = [
         remote::Response::Warning("one row left out".into()),
-        remote::Response::Done(FIGURES, [1, 2, 3]),
+        remote::Response::Done(FIGURES, skipped()),
         remote::Response::Failed(Failure { message: "overflow".into(), code: 1 }),
         remote::Response::Work(1 << 20),
         remote::Response::Note("rankings: 10 rows".into()),

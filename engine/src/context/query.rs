@@ -182,12 +182,9 @@ impl QueryState {
         self.threads.lock().expect("nothing panics with this lock").push(std::thread::current());
     }
 
-    /// Adds the counts of what a reader skipped.
+    /// Adds what a reader skipped.
     pub fn add_skipped(&self, s: Skipped) {
-        let mut all = self.skipped.lock().expect("nothing panics with this lock");
-        all.rows += s.rows;
-        all.values += s.values;
-        all.replaced += s.replaced;
+        self.skipped.lock().expect("nothing panics with this lock").add(&s);
     }
 
     /// Takes the counts of what readers skipped, and sets them to 0.
@@ -197,7 +194,7 @@ impl QueryState {
 
     /// The counts of what readers skipped.
     pub fn skipped(&self) -> Skipped {
-        *self.skipped.lock().expect("nothing panics with this lock")
+        self.skipped.lock().expect("nothing panics with this lock").clone()
     }
 
     fn raise(&self, flag: &AtomicBool) {

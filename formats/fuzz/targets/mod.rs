@@ -26,6 +26,7 @@ pub const TARGETS: &[Target] = &[
     ("csv", |bytes| records::check("csv", bytes)),
     ("jsonl", |bytes| records::check("jsonl", bytes)),
     ("jsonarray", |bytes| records::check("jsonl", &[b"[", bytes].concat())),
+    ("jsonbelow", records::check_below),
     ("bincode", |bytes| records::check("bincode", bytes)),
     ("msgpack", |bytes| records::check("msgpack", bytes)),
     ("cbor", |bytes| records::check("cbor", bytes)),

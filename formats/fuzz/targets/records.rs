@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use ::schema::{Cut, FileEntry, FormatOptions, OnError};
+use ::schema::{Cut, Dialect, FileEntry, FormatOptions, OnError};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use formats::format::{Format, Morsel, ScanOptions};
+use formats::jsonl::JSONL;
 use formats::reader::{Next, Skipped};
 use formats::registry::format;
 use formats::rows::split::whole;
@@ -54,6 +55,21 @@ pub fn schema(encoding: &str) -> SchemaRef {
 
 /// Reads bytes in every way.
 pub fn check(encoding: &str, bytes: &[u8]) {
+    check_as(encoding, None, bytes);
+}
+
+/// The same of JSON whose rows lie in an array below keys.
+pub fn check_below(bytes: &[u8]) {
+    let (json_path, json_path_found) = match choice(bytes, 3) {
+        0 => ("a.data", false),
+        1 => ("data", false),
+        _ => ("data", true),
+    };
+    let dialect = Dialect { json_path: Some(json_path.into()), json_path_found, ..Dialect::default() };
+    check_as("jsonl", Some(Box::new(dialect)), bytes);
+}
+
+fn check_as(encoding: &str, dialect: Option<Box<Dialect>>, bytes: &[u8]) {
     let encoding = format(encoding).expect("targets are named after encodings");
     let schema = schema(encoding.name());
     let columns = schema.fields().len();
@@ -63,6 +79,7 @@ pub fn check(encoding: &str, bytes: &[u8]) {
         on_error: [OnError::Fail, OnError::Null, OnError::Skip][way % 3],
         max_record: MAX_RECORD,
         header: way % 5 == 4,
+        dialect,
         ..FormatOptions::default()
     };
     let projection = match way / 3 % 4 {
@@ -90,7 +107,8 @@ pub fn check(encoding: &str, bytes: &[u8]) {
         let piecewise = read(encoding, bytes, &whole(&pipe), &scan, piece);
         same(&at_once, &piecewise, "read like a pipe", piece);
     }
-    if encoding.name() == "jsonl" && is_array(bytes) {
+    // A file without a record a line is never split.
+    if encoding.name() == "jsonl" && !(JSONL.splits)(bytes, &scan.format) {
         return;
     }
     if encoding.name() == "csv" && scan.format.header && has_blank_lines(bytes) {
@@ -110,12 +128,6 @@ pub fn check(encoding: &str, bytes: &[u8]) {
 /// A header behind blank lines is looked for in the first piece alone, which has megabytes where no test asks for less.
 fn has_blank_lines(bytes: &[u8]) -> bool {
     matches!(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), [b'\n' | b'\r', ..])
-}
-
-/// A file that begins so is never split.
-fn is_array(bytes: &[u8]) -> bool {
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    text.trim_ascii_start().first() == Some(&b'[')
 }
 
 fn same(expected: &Outcome, found: &Outcome, way: &str, size: usize) {
@@ -139,9 +151,7 @@ fn read(format: &dyn Format, bytes: &[u8], morsels: &[Morsel], scan: &ScanOption
         while let Some(morsel) = next {
             let some =
                 read_one(format, bytes, &morsel, scan, piece, &mut batches).map_err(|e| e.to_string())?;
-            skipped.rows += some.rows;
-            skipped.values += some.values;
-            skipped.replaced += some.replaced;
+            skipped.add(&some);
             next = morsel.next();
         }
     }

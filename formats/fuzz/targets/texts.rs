@@ -38,7 +38,7 @@ pub fn with_file(name: &str, bytes: &[u8], run: impl FnOnce(&Path)) {
 fn dialect(bytes: &[u8]) -> Dialect {
     let plain = Dialect::default();
     let charsets = ["latin-1", "utf-16", "shift_jis", "gb18030", "iso-2022-jp"];
-    match choice(&bytes[bytes.len() / 2..], 12) {
+    match choice(&bytes[bytes.len() / 2..], 13) {
         0 => Dialect { skip: 2, comment: Some(b'#'), escape: Some(b'\\'), ..plain },
         1 => Dialect { nulls: vec!["NA".into(), "".into()], thousands: Some(b'\''), ..plain },
         2 => Dialect { decimal_separator: b',', thousands: Some(b'.'), ..plain },
@@ -48,6 +48,7 @@ fn dialect(bytes: &[u8]) -> Dialect {
             ..plain
         },
         at @ 4..9 => Dialect { charset: Some(charsets[at - 4].into()), comment: Some(b'#'), ..plain },
+        9 => Dialect { json_path: Some("data".into()), ..plain },
         _ => plain,
     }
 }

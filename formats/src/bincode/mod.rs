@@ -31,7 +31,7 @@ pub static BINCODE: RowFormat = RowFormat {
     extensions: &["bincode"],
     kind: Kind::Untagged,
     border: Border::Unmarked,
-    splits: |_| true,
+    splits: |_, _| true,
     decoder: |scan, _| {
         let slots = ColumnSlots::new(scan);
         let walker = decode::BincodeWalker::new(scan, &slots)?;

@@ -68,7 +68,7 @@ pub static CAPNPROTO: RowFormat = RowFormat {
     extensions: &["capnproto", "capnpbin"],
     kind: Kind::Untagged,
     border: Border::Unmarked,
-    splits: |_| true,
+    splits: |_, _| true,
     decoder: |scan, _| {
         let (walker, slots) = walker(scan)?;
         let parser = WalkParser::new(walker, decode::Values, slots, scan)?;
@@ -86,7 +86,7 @@ pub static PACKED: RowFormat = RowFormat {
     extensions: &["capnproto-packed", "capnppacked"],
     kind: Kind::Untagged,
     border: Border::Unmarked,
-    splits: |_| true,
+    splits: |_, _| true,
     decoder: |scan, _| {
         let (walker, slots) = walker(scan)?;
         let parser = packed::PackedParser::new(walker, slots, scan.format.max_record);

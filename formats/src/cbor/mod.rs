@@ -21,7 +21,7 @@ pub static CBOR: RowFormat = RowFormat {
     extensions: &["cbor"],
     kind: Kind::Tagged { is_in_array: |head, whole, given| outer::is_in_array(Cbor, head, whole, given) },
     border: Border::Unmarked,
-    splits: |head| outer::splits(Cbor, head),
+    splits: |head, _| outer::splits(Cbor, head),
     decoder: |scan, first| tagged::walk::decoder(Cbor, scan, first),
     infer: |file, options, rows| tagged::infer::infer(Cbor, file, options, rows),
     probe: |_, _, _| None,

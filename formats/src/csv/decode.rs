@@ -76,12 +76,7 @@ impl Syntax for CsvSyntax {
 
     #[inline(always)]
     fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
-        if !self.printed {
-            return parse::float(value);
-        }
-        // What is written in digits is no infinity.
-        let is_value = |float: &T| !float.is_beyond() || value.last().is_some_and(u8::is_ascii_alphabetic);
-        if parse::is_printed(value) { parse::float(value).filter(is_value) } else { None }
+        if self.printed { parse::printed_float(value) } else { parse::float(value) }
     }
 
     fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {

@@ -5,8 +5,8 @@
 //! - [`style`]: how other programs write values.
 //! - [`sniff`]: the delimiter of a file, and whether its first record has the names.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first records, and some of a large file from other [`places`].
-//!   `schema_probe`: whether another has the same; `first`: whether all have a header or none.
+//! - `infer`: the columns of a file from its first records, and of a large file from other [`places`] too; `schema_probe`:
+//!   whether another has the same; `first`: whether all have a header or none.
 
 mod count;
 mod decode;
@@ -14,7 +14,6 @@ mod encode;
 mod first;
 mod index;
 mod infer;
-pub(crate) mod places;
 mod schema_probe;
 pub(crate) mod sniff;
 pub mod style;
@@ -25,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::rows::BatchDecoder;
 use crate::rows::format::{Kind, RowFormat};
 use crate::rows::infer::infer;
+use crate::rows::places;
 use crate::rows::quotes::Marks;
 use crate::rows::split::Border;
 
@@ -35,7 +35,7 @@ pub static CSV: RowFormat = RowFormat {
     extensions: &["csv"],
     kind: Kind::Delimited,
     border: Border::Quotes,
-    splits: |_| true,
+    splits: |_, _| true,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |file, options, rows| {
         let places = || places::lines(file, options);

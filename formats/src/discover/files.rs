@@ -13,12 +13,14 @@ use super::unify::{Match, Unified};
 use super::{OpenOptions, assemble, hive, styles};
 use crate::compress::compression;
 use crate::compress::head::first_bytes;
+use crate::csv::sniff;
 use crate::csv::style::Style;
-use crate::csv::{places, sniff};
 use crate::error::{Error, Result};
 use crate::format::Format;
+use crate::jsonl;
 use crate::parallel;
 use crate::registry::format;
+use crate::rows::places;
 use crate::rows::quotes::Marks;
 use crate::rows::reader::BYTE_ORDER_MARK;
 use crate::rows::rewrite::{charset, first_text};
@@ -26,7 +28,8 @@ use crate::rows::schema_probe::{Like, SchemaProbe};
 use crate::rows::tagged::outer::LOOKED_AT;
 use crate::store::input::Input;
 
-/// The number of records that are looked at in every file but the first.
+/// The number of records that are looked at in every file but the first. Of JSON, where any record may have other keys, it
+/// is that of many files; of few, all together have as many records looked at as the first.
 const CHECK_ROWS: usize = 10;
 
 /// The bytes of a file that are first looked at to see whether its records have the known schema, and the most bytes.
@@ -202,6 +205,14 @@ fn base_options(
     }
     let mut dialect = dialect(encoding, options)?;
     format.set_dialect(&dialect);
+    if encoding.is_json() {
+        (format.inferred, format.open_keys) = (given.is_none(), given.is_none());
+        if let Some(first) = first.filter(|_| dialect.json_path.is_none()) {
+            dialect.json_path = rows_below(&files[first], &format, given)?;
+            dialect.json_path_found = dialect.json_path.is_some();
+            format.set_dialect(&dialect);
+        }
+    }
     if !encoding.is_delimited() {
         return Ok(format);
     }
@@ -254,8 +265,41 @@ fn check_marks(format: &FormatOptions) -> Result<()> {
     Ok(())
 }
 
-/// How the text of files of an encoding is written, as far as the options say it. Other texts than csv have a character
-/// encoding and nothing else.
+/// The path to the rows of a JSON file, if it is one object that holds an array of objects. A name like `x.jsonl` says that
+/// the object is a row, and so does a schema with a column of the array's name.
+///
+/// # Errors
+/// Several keys of the object hold arrays of objects.
+fn rows_below(file: &FileEntry, format: &FormatOptions, given: Option<&Schema>) -> Result<Option<String>> {
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    if name.split('.').skip(1).any(|suffix| matches!(suffix, "jsonl" | "ndjson")) {
+        return Ok(None);
+    }
+    let keys = jsonl::layout::keys_of_rows(file, format)?;
+    if given.is_some_and(|given| keys.iter().any(|key| given.field_with_name(key).is_ok())) {
+        return Ok(None);
+    }
+    match keys.as_slice() {
+        [] => Ok(None),
+        [key] => Ok(Some(jsonl::path::of_key(key))),
+        [first, ..] => {
+            let some: Vec<String> = keys.iter().take(5).map(|key| format!("'{key}'")).collect();
+            let more = if keys.len() > some.len() { " and more" } else { "" };
+            let message = format!(
+                "its object holds arrays of objects below the keys {}{more}, and one of them has the rows",
+                some.join(", ")
+            );
+            let help = format!(
+                "say which: --json-path {}; --json-path $ makes a row of the object",
+                jsonl::path::in_shell(&jsonl::path::of_key(first))
+            );
+            Err(Error::location(file.path.display(), message, Some(help)))
+        }
+    }
+}
+
+/// How the text of files of an encoding is written, as far as the options say it: other texts than csv have a character
+/// encoding, and JSON a path, and nothing else.
 ///
 /// # Errors
 /// There is no such character encoding.
@@ -265,9 +309,14 @@ fn dialect(encoding: &dyn Format, options: &OpenOptions) -> Result<Dialect> {
     if encoding.is_delimited() {
         // A quote that is doubled escapes itself.
         let escape = options.dialect.escape.filter(|escape| *escape != options.quote);
-        return Ok(Dialect { charset, escape, ..options.dialect.as_ref().clone() });
+        return Ok(Dialect { charset, escape, json_path: None, ..options.dialect.as_ref().clone() });
     }
-    Ok(Dialect { charset: charset.filter(|_| encoding.is_text()), ..Dialect::default() })
+    let charset = charset.filter(|_| encoding.is_text());
+    if encoding.is_json() {
+        let Dialect { json_path, json_path_found, .. } = options.dialect.as_ref().clone();
+        return Ok(Dialect { charset, json_path, json_path_found, ..Dialect::default() });
+    }
+    Ok(Dialect { charset, ..Dialect::default() })
 }
 
 /// The beginning of a csv file, without its comments. It is so long that the first record is whole and another one
@@ -343,6 +392,7 @@ impl Opening<'_> {
     fn matching(&self) -> Match {
         match self.encoding {
             encoding if encoding.is_delimited() => Match::Place,
+            encoding if encoding.is_json() => Match::Json,
             encoding if encoding.compresses_inside() => Match::Name,
             _ => Match::Key,
         }
@@ -423,7 +473,11 @@ impl Opening<'_> {
             }
         };
         let known = self.infer_one(first, self.options.infer_rows)?;
-        let rows = self.options.infer_rows.min(CHECK_ROWS);
+        let rows = match self.matching() {
+            Match::Json => (self.options.infer_rows / self.files.len()).max(CHECK_ROWS),
+            _ => CHECK_ROWS,
+        };
+        let rows = self.options.infer_rows.min(rows);
         let mut unified =
             Unified::new(&self.files[first].path, &known, self.matching(), self.options.union_by_name);
         if self.may_wait(first, &known, rows) {
@@ -441,7 +495,10 @@ impl Opening<'_> {
             if is_empty(&self.files[file])? {
                 return Ok(Seen::default());
             }
-            if probe.as_mut().is_some_and(|probe| self.begins_like_known(probe.as_mut(), file)) {
+            // Of large files other places than the beginning are looked at.
+            let is_quick = rows < jsonl::LOOKED_AT_ELSEWHERE || self.files[file].bytes < places::LARGE;
+            let is_like = |probe: &mut Box<dyn SchemaProbe>| self.begins_like_known(probe.as_mut(), file);
+            if is_quick && probe.as_mut().is_some_and(is_like) {
                 return Ok(Seen::default());
             }
             let schema = self.infer_one(file, rows)?;

@@ -1,5 +1,6 @@
 //! Finds one schema for many files.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,7 +8,9 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use schema::text::types::sql_name;
 
 use crate::error::{Error, Result};
-use crate::rows::wider::{combined, nested, wider};
+use crate::rows::infer::too_many_columns;
+use crate::rows::shape::MOST_COLUMNS;
+use crate::rows::wider::{Widening, combined, nested, wider};
 
 /// How the columns of a file match those of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +18,10 @@ pub enum Match {
     /// By their place: csv. The names and their order must be the same. Types are inferred from a few records, and
     /// widen.
     Place,
-    /// By their names, and a record may lack any of them: JSON lines. Types are inferred, and widen.
+    /// By their names, and a record may lack any of them. Types are inferred, and widen.
     Key,
+    /// The same of JSON: any file may have more columns, and values of any two types are text.
+    Json,
     /// By their names, with types that the file states: Parquet, Arrow, buren. The types must be the same.
     Name,
 }
@@ -26,6 +31,10 @@ pub enum Match {
 pub struct Unified<'a> {
     first: &'a Path,
     fields: Vec<Field>,
+    /// The place of the first field of each name.
+    places: HashMap<String, usize>,
+    /// The same without regard to case.
+    alike: HashMap<String, usize>,
     matching: Match,
     by_name: bool,
 }
@@ -34,22 +43,36 @@ impl<'a> Unified<'a> {
     /// Begins with the schema of the first file. With `by_name`, the table also has columns that are not in every file,
     /// and types widen if no value is lost.
     pub fn new(first: &'a Path, schema: &Schema, matching: Match, by_name: bool) -> Unified<'a> {
-        let fields = schema.fields().iter().map(|f| f.as_ref().clone()).collect();
-        Unified { first, fields, matching, by_name }
+        let (places, alike) = (HashMap::new(), HashMap::new());
+        let by_name = by_name || matching == Match::Json;
+        let mut unified = Unified { first, fields: Vec::new(), places, alike, matching, by_name };
+        schema.fields().iter().for_each(|field| unified.push(field.as_ref().clone()));
+        unified
+    }
+
+    /// Puts a field behind the others.
+    fn push(&mut self, field: Field) {
+        let place = self.fields.len();
+        self.places.entry(field.name().clone()).or_insert(place);
+        self.alike.entry(field.name().to_ascii_lowercase()).or_insert(place);
+        self.fields.push(field);
     }
 
     /// Adds the schema of another file.
     ///
     /// # Errors
-    /// The differences, if the schemas do not agree.
+    /// The differences, if the schemas do not agree, and more columns than a table may have.
     pub fn add(&mut self, file: &Path, schema: &Schema) -> Result<()> {
         let mut differences = Vec::new();
-        let names = schema.fields().iter().map(|f| f.name());
-        for (place, name) in names.clone().enumerate() {
-            if names.clone().take(place).any(|before| before == name) {
-                differences.push(format!("column '{name}' is twice here"));
+        let mut names = HashSet::with_capacity(schema.fields().len());
+        for field in schema.fields() {
+            if !names.insert(field.name().as_str()) {
+                differences.push(format!("column '{}' is twice here", field.name()));
             }
         }
+        let guessed = self.matching != Match::Name;
+        let to_text = self.matching == Match::Json;
+        let how = Widening { guessed, widens: guessed || self.by_name, to_text };
         // Whether two types have no common wider type.
         let mut apart = false;
         if self.matching == Match::Place && !self.by_name {
@@ -57,11 +80,11 @@ impl<'a> Unified<'a> {
         }
         let same_names = differences.is_empty();
         for field in schema.fields().iter().filter(|_| same_names) {
-            match self.fields.iter_mut().find(|f| f.name() == field.name()) {
-                Some(known) => {
-                    let guessed = self.matching != Match::Name;
+            match self.places.get(field.name()) {
+                Some(&place) => {
+                    let known = &mut self.fields[place];
                     let nullable = known.is_nullable() || field.is_nullable();
-                    match combined(known.data_type(), field.data_type(), guessed, guessed || self.by_name) {
+                    match combined(known.data_type(), field.data_type(), how) {
                         Some(data_type) => *known = Field::new(known.name(), data_type, nullable),
                         None => {
                             apart |= wider(known.data_type(), field.data_type()).is_none();
@@ -81,20 +104,21 @@ impl<'a> Unified<'a> {
                         name(field.data_type())
                     ));
                 }
-                None => match self.fields.iter().find(|f| f.name().eq_ignore_ascii_case(field.name())) {
-                    Some(like) => differences.push(format!(
+                None => match self.alike.get(&field.name().to_ascii_lowercase()) {
+                    Some(&like) => differences.push(format!(
                         "column '{}' is called '{}' there, and SQL does not tell them apart",
                         field.name(),
-                        like.name()
+                        self.fields[like].name()
                     )),
-                    None => self.fields.push(field.as_ref().clone().with_nullable(true)),
+                    None if self.fields.len() >= MOST_COLUMNS => return Err(too_many_columns().at(file)),
+                    None => self.push(field.as_ref().clone().with_nullable(true)),
                 },
             }
         }
-        let missing = self.fields.iter_mut().filter(|f| schema.field_with_name(f.name()).is_err());
+        let missing = self.fields.iter_mut().filter(|f| !names.contains(f.name().as_str()));
         for field in missing {
             match self.matching {
-                Match::Key => field.set_nullable(true),
+                Match::Key | Match::Json => field.set_nullable(true),
                 _ if self.by_name => field.set_nullable(true),
                 Match::Name => {
                     differences.push(format!(
@@ -255,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn json_records_may_lack_keys_but_not_have_others() {
+    fn records_may_lack_keys_but_not_have_others() {
         let first: &[_] = &[("a", T::Int64), ("b", T::Float64)];
         let united = unite(Match::Key, false, &[first, &[("b", T::Float64)]]).unwrap();
         assert_eq!(columns(&united), [("a", T::Int64, true), ("b", T::Float64, false)]);
@@ -265,6 +289,18 @@ mod tests {
                 .to_string()
                 .contains("only here")
         );
+    }
+
+    #[test]
+    fn json_files_have_the_columns_of_all() {
+        let first: &[_] = &[("a", T::Int64), ("b", T::Float64)];
+        let united = unite(Match::Json, false, &[first, &[("c", T::Float64), ("a", T::Utf8View)]]).unwrap();
+        assert_eq!(
+            columns(&united),
+            [("a", T::Utf8View, false), ("b", T::Float64, true), ("c", T::Float64, true)]
+        );
+        let error = unite(Match::Json, false, &[first, &[("A", T::Int64)]]).unwrap_err().to_string();
+        assert!(error.contains("does not tell them apart"), "{error}");
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::json_strings::unescape;
-use crate::rows::keys::{ColumnSlots, Keys};
+use crate::rows::keys::{ColumnSlots, Keys, UNKNOWN, Unknown};
+use crate::rows::parse::{self, Decimal, Float, Integer};
 use crate::rows::syntax::{Syntax, Token};
 use crate::rows::walk::{Span, is_missing, missing, spans};
 use crate::rows::{Input, RecordParser};
@@ -18,7 +19,10 @@ const WINDOW_BYTES: usize = 64 << 10;
 
 /// JSON values: strings lose their quotes and escapes, other values are text as they stand.
 #[derive(Clone, Copy)]
-struct JsonSyntax;
+struct JsonSyntax {
+    /// Types were inferred from examples: a number is then what a number is printed as, and no `"007"` in quotes.
+    printed: bool,
+}
 
 impl Syntax for JsonSyntax {
     const NESTED: bool = true;
@@ -65,15 +69,35 @@ impl Syntax for JsonSyntax {
     fn name(&self, key: &[u8]) -> Option<Vec<u8>> {
         name(key)
     }
+
+    #[inline(always)]
+    fn integer<T: Integer>(&self, value: &[u8]) -> Option<T> {
+        if self.printed && !parse::is_printed(value) { None } else { parse::integer(value) }
+    }
+
+    #[inline(always)]
+    fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
+        if self.printed { parse::printed_float(value) } else { parse::float(value) }
+    }
+
+    fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
+        match self.printed && !parse::is_printed(value) {
+            true => None,
+            false => parse::decimal(value, precision, scale),
+        }
+    }
 }
 
-/// The parser of JSON lines and of JSON arrays.
+/// The parser of JSON, however its records lie.
 pub struct JsonParser {
     frames: Frames,
     keys: Keys,
     slots: ColumnSlots,
     /// The fields found, `slots.count` for each record.
     found: Vec<Span>,
+    /// Values under keys that name no column.
+    unknown: Unknown,
+    syntax: JsonSyntax,
     max_record: usize,
 }
 
@@ -82,10 +106,12 @@ impl JsonParser {
     pub fn new(scan: &ScanOptions, first: bool) -> JsonParser {
         let slots = ColumnSlots::new(scan);
         JsonParser {
-            frames: Frames::new(first),
+            frames: Frames::new(&scan.format, first),
             keys: Keys::new(scan, &slots),
             slots,
             found: Vec::new(),
+            unknown: Unknown::default(),
+            syntax: JsonSyntax { printed: scan.format.inferred },
             max_record: scan.format.max_record,
         }
     }
@@ -95,7 +121,8 @@ impl JsonParser {
         let first = self.found.len();
         self.found.resize(first + self.slots.count, missing(start));
         let found = &mut self.found[first..];
-        let mut finder = Finder { bytes, keys: &mut self.keys, found, place: 0, twice: None };
+        let unknown = &mut self.unknown;
+        let mut finder = Finder { bytes, keys: &mut self.keys, found, unknown, place: 0, twice: None };
         let walked = Cursor::new(&bytes[..end], start).record(&mut finder);
         let walked = walked.map_err(|wrong| format!("the record is not JSON: {wrong}"));
         let walked = walked.and(match finder.twice {
@@ -113,6 +140,7 @@ struct Finder<'a> {
     bytes: &'a [u8],
     keys: &'a mut Keys,
     found: &'a mut [Span],
+    unknown: &'a mut Unknown,
     /// The keys passed.
     place: usize,
     /// A key of a wanted field that was there before: which of the values is meant, nobody knows.
@@ -131,11 +159,17 @@ impl Fields for Finder<'_> {
             true => self.keys.expected_slot(self.place),
             false => self.keys.slot(self.place, &self.bytes[key.0..key.1], name),
         };
-        if let Some(slot) = slot {
-            if !is_missing(self.found[slot]) {
-                self.twice = Some(key);
+        match slot {
+            // NULL is what a row without the column has.
+            Some(UNKNOWN) if self.bytes[value.0] == b'n' => {}
+            Some(UNKNOWN) => self.unknown.see(&self.bytes[key.0..key.1]),
+            Some(slot) => {
+                if !is_missing(self.found[slot]) {
+                    self.twice = Some(key);
+                }
+                self.found[slot] = value;
             }
-            self.found[slot] = value;
+            None => {}
         }
         self.place += 1;
     }
@@ -147,13 +181,15 @@ pub fn name(raw: &[u8]) -> Option<Vec<u8>> {
     unescape(raw, &mut name).map(|_| name)
 }
 
-/// The error of an array that ends, or goes on, where it should not. What follows can't be told apart, so that no
-/// option passes over it.
-pub fn broken(offset: u64, records: u64, message: &str) -> Error {
+/// The error of a file in which the next record can't be told apart, so that no option passes over it. The block that
+/// was looked at begins at `offset` of the file.
+pub fn broken(offset: u64, records: u64, frames: &Frames, wrong: Wrong) -> Error {
+    let Wrong { place, message, help } = wrong;
     Error::Data(Box::new(DataError {
         row: Some(records + 1),
-        offset: Some(offset),
-        message: format!("the file is not a JSON array of objects: {message}"),
+        offset: Some(offset + place as u64),
+        message: format!("the file is not {}: {message}", frames.should_be()),
+        help,
         ..DataError::default()
     }))
 }
@@ -162,7 +198,7 @@ impl RecordParser for JsonParser {
     const NESTED: bool = JsonSyntax::NESTED;
 
     fn restart(&mut self) {
-        self.frames = Frames::new(true);
+        self.frames.restart();
     }
 
     fn is_line(&self) -> bool {
@@ -202,9 +238,10 @@ impl RecordParser for JsonParser {
             }
             let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
             let fields = |column: usize| spans(found, slots[column], each);
-            batch.append(Records::of(&input, start..at, count, lines), JsonSyntax, fields)?;
-            if let Some(Wrong(place, message)) = lost {
-                return Err(broken(input.offset + place as u64, batch.records(), message));
+            batch.append(Records::of(&input, start..at, count, lines), self.syntax, fields)?;
+            batch.count_unknown(std::mem::take(&mut self.unknown));
+            if let Some(wrong) = lost {
+                return Err(broken(input.offset, batch.records(), &self.frames, wrong));
             }
             if let Some((begin, frame, message)) = wrong {
                 // What stands before an element of an array is not the record's.

@@ -6,18 +6,19 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use bytes::Bytes;
 use schema::text::types::DEEPEST;
 use schema::{FormatOptions, OnError};
 
 use super::cursor::Cursor;
 use super::decode::{broken, name};
-use super::frame::{Frames, Wrong};
+use super::frame::Frames;
 use crate::error::{DataError, Error, Result};
 use crate::reader::Skipped;
 use crate::rows::batch::shown;
 use crate::rows::infer::{Kinds, Seen, too_many_columns};
 use crate::rows::json_strings::unescape;
-use crate::rows::shape::{MOST_COLUMNS, Shape};
+use crate::rows::shape::{MOST_COLUMNS, Members, Shape};
 use crate::rows::walk::Span;
 use crate::rows::{Decoder, Input};
 
@@ -29,18 +30,40 @@ pub struct JsonInference {
     left: usize,
     records: u64,
     lines: u64,
+    /// Lines from other places of the file, which are looked at behind the first records.
+    places: Places,
 }
 
+/// Gives lines from other places of a file.
+pub type Places = Option<Box<dyn FnOnce() -> Vec<Bytes> + Send>>;
+
 impl JsonInference {
-    /// A decoder that looks at `rows` records.
-    pub fn new(format: &FormatOptions, rows: usize, seen: Seen) -> JsonInference {
+    /// A decoder that looks at `rows` records, and, if the file has a record a line and more than these, at those of
+    /// other places too.
+    pub fn new(format: &FormatOptions, rows: usize, seen: Seen, places: Places) -> JsonInference {
         JsonInference {
             on_error: format.on_error,
-            frames: Frames::new(true),
+            frames: Frames::new(format, true),
             seen,
             left: rows,
             records: 0,
             lines: 0,
+            places,
+        }
+    }
+
+    /// Looks at the records of other places than the head. A line that is no record says nothing.
+    fn look_elsewhere(&mut self) {
+        let Some(places) = self.places.take().filter(|_| self.frames.are_lines()) else { return };
+        let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        for lines in places() {
+            for line in lines.split(|byte| *byte == b'\n') {
+                let mut fields: Vec<(Span, Span)> = Vec::new();
+                let mut each = |key, value| fields.push((key, value));
+                if Cursor::new(line, 0).record(&mut each).is_ok() {
+                    see_all(line, &fields, &mut seen);
+                }
+            }
         }
     }
 
@@ -70,13 +93,18 @@ impl JsonInference {
             return Err(too_many_columns());
         }
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        for (key, value) in fields {
-            if let Some(name) = spelled(&record[key.0..key.1]) {
-                see(&record[value.0..value.1], DEEPEST, seen.named(&name));
-            }
-        }
+        see_all(record, &fields, &mut seen);
         self.left -= 1;
         Ok(())
+    }
+}
+
+/// Adds the fields of a record to what was seen of columns.
+fn see_all(record: &[u8], fields: &[(Span, Span)], seen: &mut Members) {
+    for (key, value) in fields {
+        if let Some(name) = spelled(&record[key.0..key.1]) {
+            see(&record[value.0..value.1], DEEPEST, seen.named(&name));
+        }
     }
 }
 
@@ -137,9 +165,7 @@ impl Decoder for JsonInference {
             let frame = match self.frames.next(bytes, at, input.last) {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
-                Err(Wrong(place, message)) => {
-                    return Err(broken(input.offset + place as u64, self.records, message));
-                }
+                Err(wrong) => return Err(broken(input.offset, self.records, &self.frames, wrong)),
             };
             if let Some((start, end)) = frame.record {
                 let before = memchr::memchr_iter(b'\n', &bytes[at..start]).count() as u64;
@@ -148,6 +174,9 @@ impl Decoder for JsonInference {
             }
             self.lines += frame.lines;
             at = frame.next;
+        }
+        if self.left == 0 {
+            self.look_elsewhere();
         }
         Ok(at - input.at)
     }

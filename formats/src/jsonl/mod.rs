@@ -1,6 +1,8 @@
-//! JSON lines: an object a line, fields found by name, in any order. One array of objects is read as well.
+//! JSON lines: an object a line, fields found by name, in any order. One array of objects is read as well, and so are
+//! objects over several lines, and the array of objects below a key of the file's object.
 //!
-//! - `frame`: where records lie.
+//! - `layout`: how the records of a file lie; [`path`]: where in it.
+//! - `frame`: where records lie; `document`, `tokens`: below keys.
 //! - `cursor`: where values lie.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
@@ -8,34 +10,43 @@
 
 mod cursor;
 mod decode;
+mod document;
 mod encode;
-pub(crate) mod frame;
+mod frame;
 mod infer;
+pub(crate) mod layout;
+pub mod path;
 mod schema_probe;
+mod tokens;
 
 use crate::rows::BatchDecoder;
 use crate::rows::format::{Kind, RowFormat};
 use crate::rows::infer::infer;
+use crate::rows::places;
 use crate::rows::split::Border;
+
+/// From so many records on that are looked at of a file, those of other places are too.
+pub const LOOKED_AT_ELSEWHERE: usize = 100;
 
 /// JSON lines.
 pub static JSONL: RowFormat = RowFormat {
     name: "jsonl",
     title: "One object a line",
     extensions: &["jsonl", "ndjson", "json"],
-    kind: Kind::Text,
+    kind: Kind::Json,
     border: Border::Newline,
-    splits: |head| !is_array(head),
+    splits: layout::is_cut,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan, first), scan)?)),
     infer: |file, options, rows| {
-        infer(file, options, true, |seen| Ok(Box::new(infer::JsonInference::new(options, rows, seen))))
+        // A few records of one of many files are looked at quickly.
+        let places: infer::Places = (rows >= LOOKED_AT_ELSEWHERE).then(|| {
+            let (file, options) = (file.clone(), options.clone());
+            Box::new(move || places::lines(&file, &options)) as _
+        });
+        infer(file, options, true, |seen| {
+            Ok(Box::new(infer::JsonInference::new(options, rows, seen, places)))
+        })
     },
-    probe: |_, rows, known| schema_probe::probe(rows, known),
+    probe: schema_probe::probe,
     writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
 };
-
-/// Whether a file that begins like this holds one array.
-fn is_array(head: &[u8]) -> bool {
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    text.trim_ascii_start().first() == Some(&b'[')
-}

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use arrow_schema::{DataType, Schema};
+use schema::FormatOptions;
 
 use super::cursor::{Cursor, Fields};
 use super::frame::Frames;
@@ -15,6 +16,7 @@ pub struct JsonProbe {
     names: Names,
     columns: Columns,
     rows: usize,
+    frames: Frames,
 }
 
 /// The names of the columns, in order and to be found.
@@ -25,11 +27,12 @@ struct Names {
 
 impl JsonProbe {
     /// Looks at so many records.
-    pub fn new(rows: usize, known: &Schema) -> JsonProbe {
+    pub fn new(format: &FormatOptions, rows: usize, known: &Schema) -> JsonProbe {
         let order: Vec<Vec<u8>> =
             known.fields().iter().map(|field| field.name().clone().into_bytes()).collect();
         let places = order.iter().cloned().zip(0..).collect();
-        JsonProbe { names: Names { order, places }, columns: Columns::new(known), rows }
+        let frames = Frames::new(format, true);
+        JsonProbe { names: Names { order, places }, columns: Columns::new(known), rows, frames }
     }
 }
 
@@ -77,13 +80,13 @@ impl Fields for Record<'_> {
 
 impl SchemaProbe for JsonProbe {
     fn look(&mut self, head: &[u8], whole: bool) -> Like {
-        let mut frames = Frames::new(true);
+        self.frames.restart();
         let (mut at, mut left, mut clear) = (0, self.rows, true);
         let like = loop {
             if left == 0 || at >= head.len() {
                 break if left == 0 || whole { Like::Same } else { Like::Short };
             }
-            let frame = match frames.next(head, at, whole) {
+            let frame = match self.frames.next(head, at, whole) {
                 Ok(Some(frame)) => frame,
                 Ok(None) if !whole => break Like::Short,
                 Ok(None) | Err(_) => break Like::Unsure,
@@ -111,10 +114,10 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Looks at files beside one with these columns.
-pub fn probe(rows: usize, known: &Schema) -> Option<Box<dyn SchemaProbe>> {
+pub fn probe(format: &FormatOptions, rows: usize, known: &Schema) -> Option<Box<dyn SchemaProbe>> {
     let plain = known.fields().iter().all(|field| is_plain(field.name()));
     let nested = known.fields().iter().any(|field| DataType::is_nested(field.data_type()));
-    (plain && !nested).then(|| Box::new(JsonProbe::new(rows, known)) as Box<dyn SchemaProbe>)
+    (plain && !nested).then(|| Box::new(JsonProbe::new(format, rows, known)) as Box<dyn SchemaProbe>)
 }
 
 #[cfg(test)]
@@ -124,7 +127,7 @@ mod tests {
 
     fn looker(columns: &[(&str, DataType)]) -> Option<Box<dyn SchemaProbe>> {
         let fields: Vec<_> = columns.iter().map(|(name, t)| Field::new(*name, t.clone(), true)).collect();
-        probe(2, &Schema::new(fields))
+        probe(&FormatOptions::default(), 2, &Schema::new(fields))
     }
 
     fn usual() -> Box<dyn SchemaProbe> {
@@ -140,6 +143,8 @@ mod tests {
             "{\"day\":null,\"id\":-1}\r\n\n{}\n{\"what\": \"follows\"}",
             r#"[{"id": 1}, {"a b": [1, {"b": 2}]}, {"what": "follows"}]"#,
             "[ ]\n",
+            r#"{"id": 1} {"id": 2}"#,
+            "{\n\"id\": 1\n}\n{\n\"id\": 2\n}\n",
             "\n",
             "",
         ] {
@@ -159,7 +164,7 @@ mod tests {
             r#"{"x": 1}"#,
             r#"{"ID": 1}"#,
             r#"{"\u0069d": 1}"#,
-            r#"{"id": 1} {"id": 2}"#,
+            r#"{"id": 1} [{"id": 2}]"#,
             r#"{"id": 1"#,
             r#"[{"id": 1}"#,
             "[1, 2]",

@@ -21,7 +21,7 @@ pub static MSGPACK: RowFormat = RowFormat {
     extensions: &["msgpack", "mpk"],
     kind: Kind::Tagged { is_in_array: |head, whole, given| outer::is_in_array(Msgpack, head, whole, given) },
     border: Border::Unmarked,
-    splits: |head| outer::splits(Msgpack, head),
+    splits: |head, _| outer::splits(Msgpack, head),
     decoder: |scan, first| tagged::walk::decoder(Msgpack, scan, first),
     infer: |file, options, rows| tagged::infer::infer(Msgpack, file, options, rows),
     probe: |_, _, _| None,

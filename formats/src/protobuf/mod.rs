@@ -55,7 +55,7 @@ pub static PROTOBUF: RowFormat = RowFormat {
     extensions: &["pb", "protobuf", "binpb"],
     kind: Kind::Untagged,
     border: Border::Unmarked,
-    splits: |_| true,
+    splits: |_, _| true,
     decoder: |scan, _| {
         let slots = ColumnSlots::new(scan);
         let walker = decode::MessageWalker::new(scan, &slots)?;

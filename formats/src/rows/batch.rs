@@ -10,6 +10,7 @@ use schema::OnError;
 
 use super::Input;
 use super::column::{Bad, Column, Found, TextBlock, Within, unfit, view_type};
+use super::keys::Unknown;
 use super::parse;
 use super::syntax::Syntax;
 use super::walk::MISSING;
@@ -78,6 +79,8 @@ pub struct Batch {
     skipped: Skipped,
     /// Types were inferred from examples.
     inferred: bool,
+    /// Columns are the keys of examples.
+    open_keys: bool,
 }
 
 impl Batch {
@@ -94,6 +97,8 @@ impl Batch {
                     .with_metadata(f.metadata().clone())
             })
             .collect();
+        let found_below = scan.format.dialect.as_ref().filter(|dialect| dialect.json_path_found);
+        let rows_below = found_below.and_then(|dialect| dialect.json_path.clone());
         Ok(Batch {
             schema: Arc::new(Schema::new(views)),
             text: columns.iter().any(Column::is_text),
@@ -107,8 +112,9 @@ impl Batch {
             records: 0,
             lines: 0,
             in_lines: true,
-            skipped: Skipped::default(),
+            skipped: Skipped { rows_below, ..Skipped::default() },
             inferred: scan.format.inferred,
+            open_keys: scan.format.open_keys,
         })
     }
 
@@ -144,7 +150,7 @@ impl Batch {
 
     /// What was passed over so far.
     pub fn skipped(&self) -> Skipped {
-        self.skipped
+        self.skipped.clone()
     }
 
     /// What is done with a bad record.
@@ -160,6 +166,14 @@ impl Batch {
     /// Counts values that a record had too few or too many of and that were passed over.
     pub fn count_values(&mut self, values: u64) {
         self.skipped.values += values;
+    }
+
+    /// Counts values under keys that name no column, where columns were inferred.
+    pub fn count_unknown(&mut self, unknown: Unknown) {
+        if unknown.values > 0 && self.open_keys {
+            let (values, key) = (unknown.values, Some(shown(&unknown.key)));
+            self.skipped.add(&Skipped { unknown: values, unknown_key: key, ..Skipped::default() });
+        }
     }
 
     /// Appends records; `fields` gives the borders of the values of a wanted column, one for each record.
@@ -196,6 +210,7 @@ impl Batch {
             found.within = None;
         }
         self.skipped.replaced += found.replaced;
+        self.count_unknown(found.unknown);
         if let Some((bad, column, within)) = worst {
             return Err(self.bad_value(&records, syntax, bad, column, within));
         }
@@ -278,6 +293,7 @@ impl Batch {
     /// What is wrong with a number that is one, where types were inferred from examples.
     fn printed(&self, data_type: &DataType, text: Option<&[u8]>) -> &'static str {
         let text = text.map(<[u8]>::trim_ascii).unwrap_or_default();
+        let text = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(text);
         match self.inferred && data_type.is_numeric() && !parse::is_printed(text) {
             true => ", without '+' or zeros before it: the values that the type was inferred from have none",
             false => "",

@@ -9,6 +9,7 @@ use arrow_schema::{ArrowError, DataType, Field};
 use schema::text::types::{DEEPEST, sql_name};
 
 use super::fixed::Fixed;
+use super::keys::Unknown;
 use super::nested::Nested;
 use super::strings::Strings;
 use super::syntax::Syntax;
@@ -47,6 +48,8 @@ pub struct Found {
     pub within: Option<Within>,
     /// Sequences that were not UTF-8.
     pub replaced: u64,
+    /// Values of structs under keys that are no fields of them.
+    pub unknown: Unknown,
 }
 
 /// A value in a nested one.

@@ -36,6 +36,8 @@ pub enum Kind {
     Text,
     /// Text whose records are fields between delimiters.
     Delimited,
+    /// JSON objects.
+    Json,
     /// Values that tell their types.
     Tagged {
         /// See [`Format::is_in_array`].
@@ -57,9 +59,9 @@ pub struct RowFormat {
     pub kind: Kind,
     /// How the first record of a morsel is found.
     pub border: Border,
-    /// Whether a file that, decompressed, begins with these bytes holds records one after another, each of which can be
-    /// read without those before it. [`LOOKED_AT`] bytes are enough.
-    pub splits: fn(&[u8]) -> bool,
+    /// Whether a file that, decompressed, begins with these bytes (of which [`LOOKED_AT`] are enough) holds records one after another,
+    /// each of which can be read without those before it.
+    pub splits: fn(&[u8], &FormatOptions) -> bool,
     /// Makes its decoder.
     pub decoder: MakeDecoder,
     /// Infers the columns of a file from so many of its first records.
@@ -84,11 +86,15 @@ impl Format for RowFormat {
     }
 
     fn is_text(&self) -> bool {
-        matches!(self.kind, Kind::Text | Kind::Delimited)
+        matches!(self.kind, Kind::Text | Kind::Delimited | Kind::Json)
     }
 
     fn is_delimited(&self) -> bool {
         matches!(self.kind, Kind::Delimited)
+    }
+
+    fn is_json(&self) -> bool {
+        matches!(self.kind, Kind::Json)
     }
 
     fn is_tagged(&self) -> bool {
@@ -98,7 +104,7 @@ impl Format for RowFormat {
     fn is_in_array(&self, head: &[u8], whole: bool, given: Option<&Schema>) -> bool {
         match self.kind {
             Kind::Tagged { is_in_array } => is_in_array(head, whole, given),
-            Kind::Text | Kind::Delimited | Kind::Untagged => false,
+            Kind::Text | Kind::Delimited | Kind::Json | Kind::Untagged => false,
         }
     }
 
@@ -141,7 +147,7 @@ impl Format for RowFormat {
         }
         // What is wrong with a file is told when it is read.
         let Ok(head) = rewrite::first_text(file, options, HEAD_BYTES) else { return Ok(Cut::Anywhere) };
-        if !(self.splits)(&head) {
+        if !(self.splits)(&head, options) {
             return Ok(Cut::Anywhere);
         }
         let input = Input::of(file)?;
@@ -165,7 +171,7 @@ impl Format for RowFormat {
             _ if target_bytes == u64::MAX => split::whole(file),
             (Cut::Blocks, Some(listed)) => split::by_blocks(file, listed, target_bytes),
             (Cut::Units | Cut::Turns, _) => split::by_turns(file, target_bytes),
-            _ if plain && self.border != Border::Unmarked && self.is_cut(file, target_bytes)? => {
+            _ if plain && self.border != Border::Unmarked && self.is_cut(file, scan, target_bytes)? => {
                 split::split(file, self.border, target_bytes)
             }
             _ => split::whole(file),
@@ -218,12 +224,12 @@ impl Format for RowFormat {
 
 impl RowFormat {
     /// Whether a plain file is worth cutting and can be cut.
-    fn is_cut(&self, file: &FileEntry, target_bytes: u64) -> Result<bool> {
+    fn is_cut(&self, file: &FileEntry, scan: &ScanOptions, target_bytes: u64) -> Result<bool> {
         if file.bytes <= target_bytes {
             return Ok(false);
         }
         // That a file can't be opened is told when it is read.
         let Ok(input) = Input::of(file) else { return Ok(true) };
-        Ok((self.splits)(&input.read_range(&(0..HEAD_BYTES as u64))?))
+        Ok((self.splits)(&input.read_range(&(0..HEAD_BYTES as u64))?, &scan.format))
     }
 }

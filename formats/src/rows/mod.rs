@@ -24,7 +24,8 @@
 //! - [`bits`]: where bytes occur, 64 at a time.
 //! - [`encoder`]: blocks of rows to bytes.
 //! - [`wider`]: the type that holds the values of two.
-//! - [`head`](mod@head): the first records of a file, for estimates.
+//! - [`head`](mod@head): the first records of a file, for guesses.
+//! - `places`: records from several places of a large file, for types.
 //! - [`infer`](mod@infer), [`shape`]: types from examples; [`schema_probe`]: whether others have the same.
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 
@@ -45,6 +46,7 @@ pub mod json_strings;
 pub mod keys;
 mod nested;
 pub mod parse;
+pub(crate) mod places;
 pub mod print;
 pub mod quotes;
 pub mod reader;

@@ -9,7 +9,7 @@ use schema::FormatOptions;
 
 use super::infer::{Digits, Kinds};
 use super::parse;
-use crate::rows::wider::combined;
+use crate::rows::wider::{Widening, combined};
 
 /// The answer of a probe about the beginning of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +78,10 @@ impl Columns {
     pub fn fit(&mut self) -> bool {
         self.columns.iter_mut().fold(true, |fit, (known, kinds)| {
             let kinds = std::mem::take(kinds);
-            let holds =
-                || combined(known, &kinds.data_type(Digits::default()), true, true).as_ref() == Some(known);
+            let holds = || {
+                combined(known, &kinds.data_type(Digits::default()), Widening::GUESSED).as_ref()
+                    == Some(known)
+            };
             fit && (kinds == Kinds::default() || holds())
         })
     }

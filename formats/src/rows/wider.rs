@@ -9,17 +9,33 @@ use schema::instants::{UTC, same_instants};
 
 use super::infer::Digits;
 
-/// The type of a column that has type `a` in one file and `b` in another. `None` if there is none. `guessed` says that
-/// the types were inferred, and `widens` that they may widen.
-pub fn combined(a: &DataType, b: &DataType, guessed: bool, widens: bool) -> Option<DataType> {
-    match (a, b) {
+/// What the types of a column in two files may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Widening {
+    /// The types were inferred: what is text in the first file is text.
+    pub guessed: bool,
+    /// They may widen, if no value is lost.
+    pub widens: bool,
+    /// Types that were inferred become text where nothing else holds both: any value of JSON is text.
+    pub to_text: bool,
+}
+
+impl Widening {
+    /// What inferred types may become.
+    pub const GUESSED: Widening = Widening { guessed: true, widens: true, to_text: false };
+}
+
+/// The type of a column that has type `a` in one file and `b` in another. `None` if there is none.
+pub fn combined(a: &DataType, b: &DataType, how: Widening) -> Option<DataType> {
+    let both = match (a, b) {
         (a, b) if a == b => Some(a.clone()),
         // The column is text, and its values in some records look like numbers.
-        (DataType::Utf8View, _) if guessed => Some(DataType::Utf8View),
-        (a, b) if guessed && a.is_nested() && b.is_nested() => nested::combined(a, b),
-        (a, b) if widens || same_instants(a, b) => wider(a, b),
+        (DataType::Utf8View, _) if how.guessed => Some(DataType::Utf8View),
+        (a, b) if how.guessed && a.is_nested() && b.is_nested() => nested::combined(a, b, how),
+        (a, b) if how.widens || same_instants(a, b) => wider(a, b),
         _ => None,
-    }
+    };
+    both.or(how.to_text.then_some(DataType::Utf8View))
 }
 
 /// The narrowest type that holds the values of both types. `None` if there is none. Integers become floats only beside

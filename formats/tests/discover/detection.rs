@@ -1,5 +1,7 @@
 //! What the content of files tells: encodings, compressions, files of nothing.
 
+use std::sync::Arc;
+
 use arrow_schema::DataType;
 use formats::discover::OpenOptions;
 
@@ -97,17 +99,56 @@ fn other_encodings_of_text() {
 }
 
 #[test]
-fn json_keys_may_be_missing_but_not_new() {
+fn json_keys_may_be_missing_and_new() {
     let dir = texts(&[
         ("a.jsonl", "{\"n\": 1, \"s\": \"x\"}\n"),
         ("b.jsonl", "{\"n\": 2}\n"),
         ("c.jsonl", "{\"m\": 3}\n"),
     ]);
     assert_eq!(rows(&table(&dir, "[ab].jsonl")), [["1", "\"x\""], ["2", "NULL"]]);
-    let said = message(&dir, "*.jsonl", &OpenOptions::default());
-    assert!(said.starts_with("c.jsonl: ") && said.contains("column 'm' (BIGINT) is only here"), "{said}");
-    let united = at(&dir, "*.jsonl", &OpenOptions { union_by_name: true, ..OpenOptions::default() }).unwrap();
-    assert_eq!(rows(&united)[2], ["NULL", "NULL", "3"]);
+    assert_eq!(rows(&table(&dir, "*.jsonl"))[2], ["NULL", "NULL", "3"]);
+}
+
+#[test]
+fn json_of_mixed_types_is_text() {
+    let dir = texts(&[
+        ("a.json", "{\"n\": 1, \"l\": [1], \"o\": {\"x\": 1}, \"f\": 1}\n"),
+        ("b.json", "{\"n\": \"x\", \"l\": [true], \"o\": 5, \"f\": 1.5}\n"),
+    ]);
+    let all = table(&dir, "*.json");
+    let list = DataType::List(Arc::new(arrow_schema::Field::new_list_field(DataType::Utf8View, true)));
+    let text = DataType::Utf8View;
+    assert_eq!(columns(&all), [("n", text.clone()), ("l", list), ("o", text), ("f", DataType::Float64)]);
+    assert_eq!(rows(&all)[0][2], format!("{:?}", r#"{"x": 1}"#));
+}
+
+#[test]
+fn rows_below_a_key() {
+    let dir = texts(&[
+        ("a.json", r#"{"n": 2, "data": [{"a": 1}, {"a": 2, "b": "x"}]}"#),
+        ("b.json", "{\"data\": [],\n \"n\": 0}\n"),
+        ("c.json", r#"{"items": [{"a": 1}]}"#),
+        ("two.json", r#"{"a": [{"x": 1}], "b.c": [{"y": 1}]}"#),
+        ("row.jsonl", r#"{"data": [{"a": 1}]}"#),
+        ("rows.json", "{\"data\": [{\"a\": 1}]}\n{\"data\": []}\n"),
+        ("none.json", r#"{"a": [1], "b": {"c": [{}]}}"#),
+    ]);
+    assert_eq!(rows(&table(&dir, "[ab].json")), [["1", "NULL"], ["2", "\"x\""]]);
+    for name in ["row.jsonl", "rows.json"] {
+        assert_eq!(columns(&table(&dir, name))[0].0, "data", "{name}");
+    }
+    assert_eq!(columns(&table(&dir, "none.json")).len(), 2);
+    let said = message(&dir, "two.json", &OpenOptions::default());
+    assert!(said.contains("the keys 'a', 'b.c', and one of them has the rows"), "{said}");
+    let path = |path: &str| {
+        let dialect = schema::Dialect { json_path: Some(path.into()), ..schema::Dialect::default() };
+        OpenOptions { dialect: Box::new(dialect), ..OpenOptions::default() }
+    };
+    assert_eq!(columns(&at(&dir, "two.json", &path("\"b.c\"")).unwrap())[0].0, "y");
+    assert_eq!(columns(&at(&dir, "two.json", &path("$")).unwrap()).len(), 2);
+    assert_eq!(columns(&at(&dir, "none.json", &path("$")).unwrap()).len(), 2);
+    let said = message(&dir, "[ac].json", &OpenOptions::default());
+    assert!(said.starts_with("c.json") && said.contains("it has no array at 'data'"), "{said}");
 }
 
 #[test]

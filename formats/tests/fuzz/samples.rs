@@ -35,6 +35,20 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
             // The bracket that opens the array is not part of the input.
             vec![format!("{}]\n", text.trim_end().replace('\n', ",\n")).into_bytes()]
         }
+        "jsonl" => {
+            let objects = b"{\n\"long\": 1, \"double\": 2,\n\"word\": \"}\"}\n, {\"small\": 3}{}".to_vec();
+            [uncompressed("jsonl"), vec![objects]].concat()
+        }
+        "jsonbelow" => {
+            let lines = written("jsonl", "none", &table(&records::schema("jsonl"), 5));
+            let text = String::from_utf8(lines).expect("JSON is text");
+            let rows = text.trim_end().replace('\n', ",\n");
+            let meta = r#""meta": [{"n": "\"]"}, -1.5e3, null]"#;
+            vec![
+                format!("{{\"data\": [{rows}],\n{meta}}}\n").into_bytes(),
+                format!("{{{meta}, \"a\": {{\"data\": [{rows}]}}, \"data\": []}}").into_bytes(),
+            ]
+        }
         "csv" => [uncompressed("csv"), vec![b"\xef\xbb\xbfa,b\r\n\"x\"\"\n\",\r\n\n1,2".to_vec()]].concat(),
         "buren" => inner("buren", &["none", "lz4", "zstd"]),
         "parquet" => {
@@ -62,7 +76,9 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
             let packed = ["gzip", "zstd", "zlib"].map(|compression| written("csv", compression, &small));
             let other =
                 [&b"a;b|c\td\n1;2|3\t4\n"[..], b"[{\"a\": [1, {\"b\": null}]}, {\"c\": \"\\u00e9\"}]"];
-            [plain.to_vec(), packed.to_vec(), other.map(<[u8]>::to_vec).to_vec()].concat()
+            let below = br#"{"n": {"a": 1}, "data": [{"a": 1, "b": "x"}, {"c": [2]}], "next": null}"#;
+            [plain.to_vec(), packed.to_vec(), other.map(<[u8]>::to_vec).to_vec(), vec![below.to_vec()]]
+                .concat()
         }
         // All of its seeds are kept files.
         "beginnings" => Vec::new(),

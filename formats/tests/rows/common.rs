@@ -106,9 +106,7 @@ pub fn read_morsels(
             }
         }
         let some = reader.skipped();
-        skipped.rows += some.rows;
-        skipped.values += some.values;
-        skipped.replaced += some.replaced;
+        skipped.add(&some);
     }
     Ok((batches, skipped))
 }

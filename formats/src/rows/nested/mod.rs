@@ -12,7 +12,7 @@ mod arrays;
 use arrow_schema::{DataType, FieldRef, Fields};
 
 use super::column::{Bad, Column, Found, TextBlock, Within};
-use super::keys::Keys;
+use super::keys::{Keys, UNKNOWN, Unknown};
 use super::syntax::{Syntax, Token};
 use super::walk::{MISSING, Span, is_missing, spans};
 
@@ -78,6 +78,7 @@ struct Stage<'a, 'b, S> {
     first_row: usize,
     faults: Faults,
     replaced: u64,
+    unknown: Unknown,
 }
 
 impl Nested {
@@ -187,6 +188,7 @@ impl Nested {
             first_row: self.rows,
             faults: Faults::default(),
             replaced: 0,
+            unknown: Unknown::default(),
         };
         match self.kind {
             Kind::Struct(..) => self.take_structs_apart(&mut stage, nullable),
@@ -194,6 +196,7 @@ impl Nested {
         }
         let Faults { mut bad, first } = stage.faults;
         found.replaced += stage.replaced;
+        found.unknown.add(stage.unknown);
         if let Some((first, within)) = first {
             bad.sort_by_key(|bad| bad.record);
             bad.dedup_by_key(|bad| bad.record);
@@ -223,16 +226,22 @@ impl Nested {
                 let syntax = stage.syntax;
                 let (mut place, mut unnamed, mut twice) = (0, false, false);
                 let places = &mut self.places[at..];
+                let unknown = &mut stage.unknown;
                 let mut member = |key: Option<Span>, value: Span| {
+                    let raw = key.and_then(|key| syntax.key(bytes, key));
                     let slot = match key {
                         None => Some(place).filter(|&place| place < width),
-                        Some(key) => syntax
-                            .key(bytes, key)
-                            .and_then(|raw| keys.slot(place, &raw, |raw| syntax.name(raw))),
+                        Some(_) => raw.as_ref().and_then(|raw| keys.slot(place, raw, |raw| syntax.name(raw))),
                     };
-                    if let Some(slot) = slot {
-                        twice |= !is_missing(places[slot]);
-                        places[slot] = value;
+                    match slot {
+                        Some(UNKNOWN) if syntax.token(bytes, value.0, value.1) != Token::Null => {
+                            unknown.see(raw.as_deref().unwrap_or_default());
+                        }
+                        Some(UNKNOWN) | None => {}
+                        Some(slot) => {
+                            twice |= !is_missing(places[slot]);
+                            places[slot] = value;
+                        }
                     }
                     unnamed |= key.is_none();
                     place += 1;
@@ -332,6 +341,7 @@ impl Nested {
             let mut found = Found::default();
             column.extend_nullable(syntax, stretch, spans(&places, i, width), &mut found);
             stage.replaced += found.replaced;
+            stage.unknown.add(std::mem::take(&mut found.unknown));
             for (nth, bad) in found.bad.iter().enumerate() {
                 let record = row_of(first + bad.record) - first_row;
                 stage.faults.add(Bad { record, ..*bad }, || match &found.within {

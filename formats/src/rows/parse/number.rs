@@ -198,6 +198,13 @@ impl Float for f32 {
     }
 }
 
+/// A float as numbers are printed ([`is_printed`]). What is written in digits is no infinity.
+#[inline(always)]
+pub fn printed_float<T: Float>(text: &[u8]) -> Option<T> {
+    let is_value = |float: &T| !float.is_beyond() || text.last().is_some_and(u8::is_ascii_alphabetic);
+    if is_printed(text) { float(text).filter(is_value) } else { None }
+}
+
 /// A float: digits with fraction and exponent, `NaN`, `inf`, `Infinity` in any case, correctly rounded.
 #[inline]
 pub fn float<T: Float>(text: &[u8]) -> Option<T> {

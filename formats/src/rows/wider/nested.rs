@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
-/// The type of a column that has these inferred types, both nested, in two files: a struct has the fields of both.
-pub fn combined(a: &DataType, b: &DataType) -> Option<DataType> {
+use super::Widening;
+
+/// The type of a column that has these guessed types, both nested, in two files: a struct has the fields of both.
+pub fn combined(a: &DataType, b: &DataType, how: Widening) -> Option<DataType> {
     let both = |a: &FieldRef, b: &FieldRef| {
-        let data_type = super::combined(a.data_type(), b.data_type(), true, true)?;
+        let data_type = super::combined(a.data_type(), b.data_type(), how)?;
         Some(Arc::new(a.as_ref().clone().with_data_type(data_type)))
     };
     match (a, b) {
@@ -95,7 +97,25 @@ mod tests {
             (map(T::Boolean), few.clone(), None),
             (list(T::Int64), few, None),
         ] {
-            assert_eq!(combined(&a, &b), both, "{a} and {b}");
+            assert_eq!(combined(&a, &b, Widening::GUESSED), both, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn values_of_json_are_text_where_nothing_else_holds_them() {
+        let to_text = Widening { to_text: true, ..Widening::GUESSED };
+        let few = object(&[("a", T::Int64)]);
+        for (a, b, both) in [
+            (T::Int64, T::Utf8View, T::Utf8View),
+            (T::Int64, T::Float64, T::Float64),
+            (T::Int64, few.clone(), T::Utf8View),
+            (T::Null, few.clone(), few.clone()),
+            (list(T::Int64), list(T::Boolean), list(T::Utf8View)),
+            (list(T::Int64), few.clone(), T::Utf8View),
+            (few.clone(), object(&[("a", T::Date32)]), object(&[("a", T::Utf8View)])),
+            (few, map(T::Boolean), map(T::Utf8View)),
+        ] {
+            assert_eq!(super::super::combined(&a, &b, to_text), Some(both), "{a} and {b}");
         }
     }
 

@@ -7,7 +7,7 @@ use crate::store::input::{Input, STDIN};
 use crate::store::remote;
 
 /// Files from this size on, in bytes, are looked at in several places.
-const LARGE: u64 = 4 << 20;
+pub const LARGE: u64 = 4 << 20;
 
 /// The places behind the head, the last one at the end of the file.
 const PLACES: u64 = 7;
