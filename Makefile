@@ -58,8 +58,9 @@ test-run:
 	cargo test --locked --release --workspace --no-fail-fast
 
 test-oracle:
-	@echo "== 4 of 5: the SQL tests, functions and random statements agree with DuckDB"
+	@echo "== 4 of 5: the SQL tests, the cookbook, functions and random statements agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
+	$(VENV)/bin/python tests/oracle/cookbook.py
 	$(VENV)/bin/python tests/oracle/functions.py --runner target/release/examples/random_runner
 	$(VENV)/bin/python tests/random/run.py --statements 3000 --seed 2
 	$(VENV)/bin/python tests/random/run.py --statements 2000 --seed new --tell
