@@ -5,6 +5,7 @@
 # make formats every encoding with every compression on 20 million rows: bytes, seconds, answers against DuckDB's
 # make small-files 100,000 files of 10 KB of csv and of JSON lines against one file of the same bytes
 # make tpch    TPC-H by this binary and an older one, against DuckDB: TPCH="--before OLD"
+# make tpcds   the 99 queries of TPC-DS against DuckDB: TPCDS="--only 14,64 --times --scale 0.1"
 # make scaling a query in 1 to 16 processes: SCALING="--data DIR …"
 # make fuzz    an hour of cargo fuzz over all decoders of files and of what other processes send, or MINUTES=…; needs
 #              cargo-fuzz and a nightly toolchain
@@ -23,7 +24,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files tpch scaling fuzz soak stress random subqueries deny tools venv others oracle
+.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files tpch tpcds scaling fuzz soak stress random subqueries deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -84,6 +85,9 @@ small-files: build
 
 tpch: build venv
 	$(VENV)/bin/python bench/tpch.py $(TPCH)
+
+tpcds: build venv
+	$(VENV)/bin/python bench/tpcds.py $(TPCDS)
 
 scaling: build
 	$(PYTHON) bench/scaling.py $(SCALING)
