@@ -5,7 +5,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use expressions::functions::json::OfJson;
 use expressions::functions::lists::{self, aggregated, lambda};
-use expressions::functions::{own, structs};
+use expressions::functions::{groups, own, structs};
 
 use crate::algebra::{Expr, Kind};
 
@@ -73,8 +73,10 @@ pub(super) fn fails_itself(e: &Expr) -> bool {
             }
             let is_total_list = lists::find(name).is_some_and(|function| function.total);
             let is_total_own = own::find(name).is_some_and(|own| own.total);
-            let is_total_made =
-                lambda::is_total(function) || aggregated::is_total(function) || structs::is_made(function);
+            let is_total_made = lambda::is_total(function)
+                || aggregated::is_total(function)
+                || structs::is_made(function)
+                || groups::is_one(function);
             if is_total_list || is_total_own || is_total_made {
                 return false;
             }

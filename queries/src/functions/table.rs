@@ -367,6 +367,8 @@ pub const ALL: &[Described] = &[
     of(LISTS, "flatten", &[], "lists value[][]", "value[]", "The items of a list's lists.", "flatten([[1, 2, 3], [4, 5]])"),
     of(LISTS, "list_repeat", &[], "list value[], n BIGINT", "value[]", "The list so many times; repeat() gives it too.", "list_repeat([1, 2], 2)"),
     of(LISTS, "string_split", &["str_split", "string_to_array", "split"], "text VARCHAR, separator VARCHAR", "VARCHAR[]", "The parts of a text between a separator.", "string_split('hello world', ' ')"),
+    of(LISTS, "regexp_split_to_array", &["string_split_regex", "str_split_regex"], "text VARCHAR, pattern VARCHAR, options VARCHAR", "VARCHAR[]", "The parts of a text between what a pattern matches.", r"regexp_split_to_array('a1b22c', '\d+')"),
+    of(LISTS, "regexp_extract_all", &[], "text VARCHAR, pattern VARCHAR, group BIGINT, options VARCHAR", "VARCHAR[]", "What each match, or a group of it, has matched.", r"regexp_extract_all('a1b22', '([a-z])(\d+)', 2)"),
     of(LISTS, "array_to_string", &["array_join", "list_to_string"], "list value[], separator VARCHAR", "VARCHAR", "The items as text with a separator between them; NULLs are left out.", "array_to_string([1, 2, NULL, 3], '-')"),
     of(LISTS, "list_transform", &["array_transform", "list_apply", "array_apply", "apply"], "list value[], lambda", "value[]", "What an expression gives for each item; a second parameter is the place, from 1 on.", "list_transform([1, 2, 3], lambda x: x + 1)"),
     of(LISTS, "list_filter", &["array_filter", "filter"], "list value[], lambda", "value[]", "The items for which a condition holds.", "list_filter([3, 4, 5], lambda x: x > 4)"),

@@ -19,7 +19,8 @@
 //! - [`calls`]: calls of functions.
 //! - [`aggregates`]: calls of aggregates.
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
-//! - [`structs`]: functions of structs; [`maps`]: functions of maps.
+//! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`maps`]: functions of
+//!   maps.
 //! - [`json`]: functions of JSON, its casts, and what it is compared with.
 //! - `standing`: the expressions that functions stand for.
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
@@ -30,6 +31,7 @@ mod cases;
 mod casts;
 mod common;
 mod compared;
+pub(crate) mod groups;
 pub(crate) mod items;
 pub(crate) mod json;
 pub(crate) mod lists;

@@ -69,7 +69,7 @@ fn fields_of(e: &Expr) -> Option<&Fields> {
 }
 
 /// Refuses two fields of one name.
-fn check_names<'n>(function: &str, names: impl IntoIterator<Item = &'n String>) -> Result<()> {
+pub(super) fn check_names<'n>(function: &str, names: impl IntoIterator<Item = &'n String>) -> Result<()> {
     let mut seen = BTreeSet::new();
     for name in names {
         if !seen.insert(name.to_lowercase()) {

@@ -6,6 +6,7 @@
 //!
 //! - [`picks`]: lists by the places of their items.
 //! - [`made`]: lists of values, numbers and parts of texts.
+//! - [`matched`]: lists of what a regular expression matches.
 //! - [`chosen`]: items and parts of lists, lists put together and in order.
 //! - [`asked`]: whether and where an item is in a list.
 //! - [`maps`]: maps of lists of keys and values.
@@ -19,6 +20,7 @@ mod chosen;
 pub mod lambda;
 mod made;
 pub mod maps;
+mod matched;
 mod picks;
 pub mod text;
 
@@ -116,8 +118,14 @@ pub fn item_of(list: &DataType) -> DataType {
 
 /// The functions of all modules.
 fn lists() -> impl Iterator<Item = &'static ListFunction> {
-    let lists: [&'static [ListFunction]; 5] =
-        [made::FUNCTIONS, chosen::FUNCTIONS, asked::FUNCTIONS, maps::FUNCTIONS, text::FUNCTIONS];
+    let lists: [&'static [ListFunction]; 6] = [
+        made::FUNCTIONS,
+        matched::FUNCTIONS,
+        chosen::FUNCTIONS,
+        asked::FUNCTIONS,
+        maps::FUNCTIONS,
+        text::FUNCTIONS,
+    ];
     lists.into_iter().flatten()
 }
 

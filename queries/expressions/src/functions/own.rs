@@ -20,7 +20,7 @@ mod made;
 mod numbers;
 mod paths;
 mod printing;
-mod regular;
+pub(super) mod regular;
 mod similar;
 mod time_formats;
 mod words;

@@ -127,8 +127,11 @@ impl Expressions {
     }
 }
 
-/// An expression by its options.
-fn expression(name: &str, pattern: &str, options: &str, whole: bool) -> Result<(Regex, bool)> {
+/// An expression by its options, and whether all matches are meant.
+///
+/// # Errors
+/// It is none, or there is no such option.
+pub fn expression(name: &str, pattern: &str, options: &str, whole: bool) -> Result<(Regex, bool)> {
     let (mut folds, mut literal, mut all_lines, mut global) = (false, false, false, false);
     for option in options.chars() {
         match option {

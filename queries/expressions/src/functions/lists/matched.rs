@@ -1,0 +1,147 @@
+//! Lists of what a regular expression matches in a text, and of what stands between. Where it matches nothing at all
+//! between two characters, both go on behind the next one, as in DuckDB.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringViewBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_schema::DataType;
+use datafusion_common::{Result, exec_err};
+use regex::Regex;
+
+use super::{Given, ListFunction, Takes, list_field, list_of};
+use crate::functions::own::regular::expression;
+
+const SPLIT: &str = "regexp_split_to_array";
+const ALL: &str = "regexp_extract_all";
+
+pub(super) const FUNCTIONS: &[ListFunction] = &[
+    ListFunction {
+        name: SPLIT,
+        takes: &[Takes::Text, Takes::Text, Takes::Text],
+        least: 2,
+        more: None,
+        gives: |_| list_of(&DataType::Utf8View),
+        total: false,
+        compute: split,
+    },
+    ListFunction {
+        name: ALL,
+        takes: &[Takes::Text, Takes::Text, Takes::Integer, Takes::Text],
+        least: 2,
+        more: None,
+        gives: |_| list_of(&DataType::Utf8View),
+        total: false,
+        compute: all,
+    },
+];
+
+/// The expressions of rows, of which that of the last row is kept.
+struct Expressions<'a> {
+    name: &'static str,
+    patterns: &'a StringViewArray,
+    options: Option<&'a StringViewArray>,
+    last: Option<(String, String, Regex)>,
+}
+
+impl<'a> Expressions<'a> {
+    fn new(name: &'static str, given: &'a Given, options: usize) -> Result<Expressions<'a>> {
+        let options = match given.args().get(options) {
+            Some(options) => Some(options.as_string_view()),
+            None => None,
+        };
+        Ok(Expressions { name, patterns: given.arg(1)?.as_string_view(), options, last: None })
+    }
+
+    /// That of a row; none where the pattern is NULL.
+    fn get(&mut self, row: usize) -> Result<Option<&Regex>> {
+        if self.patterns.is_null(row) {
+            return Ok(None);
+        }
+        let options = match self.options {
+            Some(options) if options.is_null(row) => {
+                return exec_err!("the options of {}() are NULL", self.name);
+            }
+            Some(options) => options.value(row),
+            None => "",
+        };
+        let pattern = self.patterns.value(row);
+        if !self.last.as_ref().is_some_and(|(p, o, _)| p == pattern && o == options) {
+            let (built, _) = expression(self.name, pattern, options, false)?;
+            self.last = Some((pattern.into(), options.into(), built));
+        }
+        Ok(self.last.as_ref().map(|(.., built)| built))
+    }
+}
+
+/// How many bytes the first character of a text has; one behind its end.
+fn first_char(text: &str) -> usize {
+    text.chars().next().map_or(1, char::len_utf8)
+}
+
+/// The parts of texts between what matches.
+fn split(given: &Given) -> Result<ArrayRef> {
+    let texts = given.arg(0)?.as_string_view();
+    let mut expressions = Expressions::new(SPLIT, given, 2)?;
+    let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(list_field(&DataType::Utf8View));
+    for row in 0..given.rows {
+        if texts.is_null(row) {
+            lists.append_null();
+            continue;
+        }
+        let mut rest = texts.value(row);
+        if let Some(expression) = expressions.get(row)? {
+            while let Some(found) = expression.find(rest).filter(|_| !rest.is_empty()) {
+                let (mut from, mut to) = (found.start(), found.end());
+                if to == 0 {
+                    (from, to) = (first_char(rest), first_char(rest));
+                    if to == rest.len() {
+                        break;
+                    }
+                }
+                lists.values().append_value(&rest[..from]);
+                rest = &rest[to..];
+            }
+        }
+        lists.values().append_value(rest);
+        lists.append(true);
+    }
+    Ok(Arc::new(lists.finish()))
+}
+
+/// What a group of each match has matched.
+fn all(given: &Given) -> Result<ArrayRef> {
+    let texts = given.arg(0)?.as_string_view();
+    let groups = given.args().get(2).map(|groups| groups.as_primitive::<Int64Type>());
+    let mut expressions = Expressions::new(ALL, given, 3)?;
+    let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(list_field(&DataType::Utf8View));
+    for row in 0..given.rows {
+        let group = match groups {
+            Some(groups) => groups.is_valid(row).then(|| groups.value(row)),
+            None => Some(0),
+        };
+        let (Some(expression), Some(group), true) = (expressions.get(row)?, group, texts.is_valid(row))
+        else {
+            lists.append_null();
+            continue;
+        };
+        let there = expression.captures_len() - 1;
+        let Some(group) = usize::try_from(group).ok().filter(|group| *group <= there) else {
+            return exec_err!(
+                "the pattern of {ALL}() has {there} groups, and there is none with the number {group}"
+            );
+        };
+        let (text, mut at) = (texts.value(row), 0);
+        let mut places = expression.capture_locations();
+        while at <= text.len()
+            && let Some(found) = expression.captures_read_at(&mut places, text, at)
+        {
+            lists.values().append_option(places.get(group).map(|(from, to)| &text[from..to]));
+            at = if found.end() == at { at + first_char(&text[at..]) } else { found.end() };
+        }
+        lists.append(true);
+    }
+    Ok(Arc::new(lists.finish()))
+}
