@@ -20,12 +20,14 @@ use crate::binder::nested;
 use crate::compile;
 use crate::types::{items, json, maps, structs};
 
-/// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, and casts of lists, structs and maps to text.
-const SYNTAX: [&str; 9] = [
+/// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, lists of timestamps, and casts of lists, structs and maps to text.
+const SYNTAX: [&str; 11] = [
     zone::NAME,
     "text_extract",
     "text_slice",
     "list_concat_known",
+    "range_of_times",
+    "generate_series_of_times",
     lists::text::QUOTED,
     lists::text::LIST,
     lists::text::STRUCT,

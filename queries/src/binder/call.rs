@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::functions::standing;
 use crate::meant;
 use crate::types::json::{self, Named};
-use crate::types::{groups, items, lists, maps, structs};
+use crate::types::{groups, items, lists, maps, series, structs};
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =
@@ -122,6 +122,9 @@ impl<'a> Binder<'a> {
             if name == "contains" && args.first().is_some_and(|of| matches!(of.data_type, DataType::Map(..)))
             {
                 return self.types.of_maps("map_contains", args);
+            }
+            if let Some(function) = series::of_times(name, &args) {
+                return self.types.series(name, function, args);
             }
             if groups::has_names(name, &args) {
                 return self.types.named_groups(args);

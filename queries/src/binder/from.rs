@@ -28,6 +28,7 @@ use crate::meant;
 use crate::names::same;
 use crate::parse;
 use crate::parse::joins::{ByOrder, by_order};
+use crate::types::series;
 use crate::visits;
 
 impl<'a> Binder<'a> {
@@ -274,9 +275,9 @@ impl<'a> Binder<'a> {
     ) -> Result<(Rel, Scope)> {
         let name = parse::table_name(name).to_ascii_lowercase();
         if matches!(name.as_str(), "range" | "generate_series")
-            && let Some(numbers) = self.numbers_beside(&name, args, beside)?
+            && let Some(list) = self.series_beside(&name, args, beside)?
         {
-            return self.unnest_rows(vec![numbers], &name, false, alias);
+            return self.unnest_rows(vec![list], &name, false, alias);
         }
         if matches!(name.as_str(), "json_each" | "json_tree") {
             return self.json_rows(&name, args, alias, beside);
@@ -318,9 +319,9 @@ impl<'a> Binder<'a> {
         self.relation(bound, Some(&own), alias)
     }
 
-    /// The list of numbers of a table function whose arguments are no constants: they name columns of the relations before
-    /// it, or of queries around.
-    fn numbers_beside(
+    /// The list of a table function whose arguments are no constants, but name columns of the relations before it, or of
+    /// queries around; and that of timestamps.
+    fn series_beside(
         &mut self,
         name: &str,
         args: &TableFunctionArgs,
@@ -337,13 +338,22 @@ impl<'a> Binder<'a> {
         let names_column = |e: &&Ast| {
             visits::any_expression(*e, &mut |e| matches!(e, Ast::Identifier(_) | Ast::CompoundIdentifier(_)))
         };
-        let (Some(exprs), Some(beside)) = (exprs, beside) else { return Ok(None) };
-        if !exprs.iter().any(names_column) {
-            return Ok(None);
-        }
-        let env = Env { group: None, windows: None, unnested: None, clause: "FROM", ..*beside };
+        let Some(exprs) = exprs else { return Ok(None) };
+        let names_columns = exprs.iter().any(names_column);
+        let none = Scope::default();
+        let alone = Env::of(&none, "FROM");
+        let around = match beside {
+            Some(beside) => beside,
+            None if names_columns => return Ok(None),
+            None => &alone,
+        };
+        let env = Env { group: None, windows: None, unnested: None, clause: "FROM", ..*around };
         let args = exprs.into_iter().map(|e| self.expr(e, &env)).collect::<Result<Vec<_>>>()?;
-        self.call_named(name, args).map(Some)
+        match series::of_times(name, &args) {
+            Some(function) => self.types.series(name, function, args).map(Some),
+            None if names_columns => self.call_named(name, args).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// `json_each()` and `json_tree()`: lists that are taken apart beside each other, a column each. The text may be that of

@@ -105,6 +105,14 @@ impl Types {
         }
     }
 
+    /// A call of a function of lists whose arguments have their types.
+    pub(super) fn list_of_typed(&self, name: &str, args: Vec<Expr>) -> Result<Expr> {
+        match Functions::all().scalar(name) {
+            Some(function) => self.typed_call(function, args),
+            None => Err(Error::Invalid(format!("there is no function '{name}'"))),
+        }
+    }
+
     /// A call of a function of lists by its own name.
     ///
     /// # Errors

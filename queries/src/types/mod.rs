@@ -21,6 +21,7 @@
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
 //! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`maps`]: functions of
 //!   maps.
+//! - [`series`]: lists of timestamps.
 //! - [`json`]: functions of JSON, its casts, and what it is compared with.
 //! - `standing`: the expressions that functions stand for.
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
@@ -41,6 +42,7 @@ mod mismatch;
 mod narrow;
 mod numbers;
 mod operators;
+pub(crate) mod series;
 mod signatures;
 mod standing;
 pub(crate) mod structs;

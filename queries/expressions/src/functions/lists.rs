@@ -10,6 +10,7 @@
 //! - [`chosen`]: items and parts of lists, lists put together and in order.
 //! - [`asked`]: whether and where an item is in a list.
 //! - [`maps`]: maps of lists of keys and values.
+//! - [`times`]: lists of timestamps.
 //! - [`text`]: lists, structs and maps as text.
 //! - [`lambda`]: an expression over the items of lists.
 //! - [`aggregated`]: an aggregate over the items of lists.
@@ -23,6 +24,7 @@ pub mod maps;
 mod matched;
 mod picks;
 pub mod text;
+mod times;
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -118,13 +120,14 @@ pub fn item_of(list: &DataType) -> DataType {
 
 /// The functions of all modules.
 fn lists() -> impl Iterator<Item = &'static ListFunction> {
-    let lists: [&'static [ListFunction]; 6] = [
+    let lists: [&'static [ListFunction]; 7] = [
         made::FUNCTIONS,
         matched::FUNCTIONS,
         chosen::FUNCTIONS,
         asked::FUNCTIONS,
         maps::FUNCTIONS,
         text::FUNCTIONS,
+        times::FUNCTIONS,
     ];
     lists.into_iter().flatten()
 }

@@ -1,0 +1,72 @@
+//! Lists of timestamps that are an interval apart. Each is the one before and the interval: from the 31st of January on,
+//! a month at a time, comes the 28th of each month.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, TimestampNanosecondBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::timezone::Tz;
+use arrow_array::types::{IntervalMonthDayNano, IntervalMonthDayNanoType, TimestampNanosecondType};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field};
+use datafusion_common::{Result, exec_err};
+
+use super::{Given, ListFunction, item_of, list_of};
+
+/// The most timestamps of the lists of a batch.
+const MOST: usize = 1 << 27;
+
+/// The arguments of these functions have their types already: see `types::series` of the planner.
+const fn of(name: &'static str, compute: fn(&Given) -> Result<ArrayRef>) -> ListFunction {
+    let gives = |given: &[DataType]| list_of(given.first().unwrap_or(&DataType::Null));
+    ListFunction { name, takes: &[], least: 0, more: None, gives, total: false, compute }
+}
+
+pub(super) const FUNCTIONS: &[ListFunction] = &[
+    of("range_of_times", |given| times(given, false)),
+    of("generate_series_of_times", |given| times(given, true)),
+];
+
+/// The sign of an interval, all parts of which have the same.
+fn sign(step: IntervalMonthDayNano) -> Result<i8> {
+    let parts = [i64::from(step.months), i64::from(step.days), step.nanoseconds];
+    match (parts.iter().any(|part| *part > 0), parts.iter().any(|part| *part < 0)) {
+        (true, true) => exec_err!("a step has parts that go forward and back"),
+        (true, false) => Ok(1),
+        (false, true) => Ok(-1),
+        (false, false) => exec_err!("a step must not be 0"),
+    }
+}
+
+fn times(given: &Given, with_end: bool) -> Result<ArrayRef> {
+    let (begins, ends) = (
+        given.arg(0)?.as_primitive::<TimestampNanosecondType>(),
+        given.arg(1)?.as_primitive::<TimestampNanosecondType>(),
+    );
+    let steps = given.arg(2)?.as_primitive::<IntervalMonthDayNanoType>();
+    let utc: Tz = "+00:00".parse()?;
+    let item = item_of(given.gives);
+    let values = TimestampNanosecondBuilder::new().with_data_type(item.clone());
+    let mut lists = ListBuilder::new(values).with_field(Field::new_list_field(item, true));
+    let mut count = 0;
+    for row in 0..given.rows {
+        if begins.is_null(row) || ends.is_null(row) || steps.is_null(row) {
+            lists.append_null();
+            continue;
+        }
+        let (mut time, end, step) = (begins.value(row), ends.value(row), steps.value(row));
+        let forward = sign(step)? > 0;
+        while (if forward { time < end } else { time > end }) || with_end && time == end {
+            count += 1;
+            if count > MOST {
+                return exec_err!("lists of more than {MOST} timestamps beside each other");
+            }
+            lists.values().append_value(time);
+            // What is beyond all timestamps is beyond the end.
+            let Some(next) = TimestampNanosecondType::add_month_day_nano(time, step, utc) else { break };
+            time = next;
+        }
+        lists.append(true);
+    }
+    Ok(Arc::new(lists.finish()))
+}

@@ -1,0 +1,53 @@
+//! `range()` and `generate_series()` of timestamps: lists in which each is an interval behind the one before.
+
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+
+use super::{Types, signatures};
+use crate::algebra::Expr;
+use crate::error::Result;
+
+/// Whether a type is that of a date or a timestamp.
+fn is_time(t: &DataType) -> bool {
+    matches!(t, DataType::Date32 | DataType::Timestamp(..))
+}
+
+/// The function that a name stands for where it is given dates or timestamps.
+pub fn of_times(name: &str, args: &[Expr]) -> Option<&'static str> {
+    let is_one = args.first().is_some_and(|first| is_time(&first.data_type));
+    match name {
+        "range" if is_one => Some("range_of_times"),
+        "generate_series" if is_one => Some("generate_series_of_times"),
+        _ => None,
+    }
+}
+
+impl Types {
+    /// The list of timestamps from one to another; `function` as of [`of_times`].
+    ///
+    /// # Errors
+    /// The arguments are not two dates or timestamps and an interval.
+    pub fn series(&self, written: &str, function: &str, args: Vec<Expr>) -> Result<Expr> {
+        let given: Vec<DataType> = args.iter().map(|arg| arg.data_type.clone()).collect();
+        let takes = match given.as_slice() {
+            [begin, end, step] => {
+                is_time(begin)
+                    && (is_time(end) || end.is_null())
+                    && (matches!(step, DataType::Interval(_)) || step.is_null())
+            }
+            _ => false,
+        };
+        if !takes {
+            return Err(signatures::no_standing(written, &given));
+        }
+        let zone = given.iter().take(2).find_map(|given| match given {
+            DataType::Timestamp(_, zone) => zone.clone(),
+            _ => None,
+        });
+        let time = DataType::Timestamp(TimeUnit::Nanosecond, zone);
+        let step = DataType::Interval(IntervalUnit::MonthDayNano);
+        let types = [&time, &time, &step];
+        let args = args.into_iter().zip(types).map(|(arg, to)| self.as_type(arg, to, false));
+        let args = args.collect::<Result<Vec<_>>>()?;
+        self.list_of_typed(function, args)
+    }
+}
