@@ -6,6 +6,7 @@
 # make small-files 100,000 files of 10 KB of csv and of JSON lines against one file of the same bytes
 # make tpch    TPC-H by this binary and an older one, against DuckDB: TPCH="--before OLD"
 # make tpcds   the 99 queries of TPC-DS against DuckDB: TPCDS="--only 14,64 --times --scale 0.1"
+# make clickbench 43 queries over a table of 105 columns, against DuckDB: CLICKBENCH="1000000 --times"
 # make scaling a query in 1 to 16 processes: SCALING="--data DIR …"
 # make fuzz    an hour of cargo fuzz over all decoders of files and of what other processes send, or MINUTES=…; needs
 #              cargo-fuzz and a nightly toolchain
@@ -24,7 +25,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files tpch tpcds scaling fuzz soak stress random subqueries deny tools venv others oracle
+.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files tpch tpcds clickbench scaling fuzz soak stress random subqueries deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -59,10 +60,11 @@ test-run:
 	cargo test --locked --release --workspace --no-fail-fast
 
 test-oracle:
-	@echo "== 4 of 5: the SQL tests, the cookbook, functions and random statements agree with DuckDB"
+	@echo "== 4 of 5: SQL tests, cookbook, functions, a wide table and random statements agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
 	$(VENV)/bin/python tests/oracle/cookbook.py
 	$(VENV)/bin/python tests/oracle/functions.py --runner target/release/examples/random_runner
+	$(VENV)/bin/python bench/clickbench.py 20000 --data target --encodings parquet,csv --workers 3
 	$(VENV)/bin/python tests/random/run.py --statements 3000 --seed 2
 	$(VENV)/bin/python tests/random/run.py --statements 2000 --seed new --tell
 
@@ -88,6 +90,9 @@ tpch: build venv
 
 tpcds: build venv
 	$(VENV)/bin/python bench/tpcds.py $(TPCDS)
+
+clickbench: build venv
+	$(VENV)/bin/python bench/clickbench.py $(or $(CLICKBENCH),200000)
 
 scaling: build
 	$(PYTHON) bench/scaling.py $(SCALING)

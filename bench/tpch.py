@@ -35,9 +35,9 @@ def make_data(directory, scale):
             connection.execute(f"COPY {table} TO '{directory / table}.parquet' (FORMAT parquet)")
 
 
-def run(binary, data, query, workers):
-    """The answer, the seconds that passed and those of the processor."""
-    command = [str(binary), "query", "--data", str(data), "--workers", str(workers), "--format", "csv", query]
+def run(binary, data, query, workers, *more):
+    """The answer, the seconds that passed and those of the processor; `more` are further arguments."""
+    command = [str(binary), "query", "--data", str(data), "--workers", str(workers), "--format", "csv", *more, query]
     begun = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     answer = process.stdout.read()
