@@ -73,7 +73,8 @@ fn before_arrow(parser: &mut Parser) -> Option<Expr> {
         _ => None,
     };
     let is = |parser: &Parser, n: usize, token: Token| parser.peek_nth_token_ref(n).token == token;
-    if is(parser, 1, Token::Arrow) {
+    // Of `ELSE a END -> b` it would read a parameter of the type END.
+    if is(parser, 1, Token::Arrow) || (is_word(parser, 1, "END") && is(parser, 2, Token::Arrow)) {
         let name = name(parser.peek_token_ref())?;
         parser.advance_token();
         return Some(Expr::Identifier(name));
@@ -237,6 +238,8 @@ mod tests {
         assert_eq!(nested("a -> b ->> c"), "(a -> (b ->> c))");
         assert_eq!(nested("t.a -> b::INT"), "(t.a -> b::INT)");
         assert_eq!(nested("(x, i) -> x + i"), "(x, i) -> x + i");
+        assert_eq!(nested("CASE WHEN a THEN b ELSE c END -> d"), "(CASE WHEN a THEN b ELSE c END -> d)");
+        assert_eq!(nested("CASE a WHEN b THEN c END -> d"), "(CASE a WHEN b THEN c END -> d)");
     }
 
     #[test]
