@@ -34,7 +34,7 @@ pub(super) const FUNCTIONS: &[ListFunction] = &[
     of("map_entries", true, |given| list_of(&entry(&parts(given))), entries),
     of("map_extract", true, |given| list_of(&parts(given).1), extracted),
     of("map_extract_value", true, |given| parts(given).1, value),
-    of("map_concat", false, |given| given.first().cloned().unwrap_or(DataType::Null), concatenated),
+    of("map_concat", false, concatenation, concatenated),
 ];
 
 /// The type of maps of keys and values of these types.
@@ -70,6 +70,12 @@ fn item(given: &[DataType], at: usize) -> DataType {
 fn parts(given: &[DataType]) -> (DataType, DataType) {
     let parts = given.first().and_then(parts_of);
     parts.map_or((DataType::Null, DataType::Null), |(key, value)| (key.clone(), value.clone()))
+}
+
+/// The type of the entries of several maps together. Maps of files may name their entries otherwise.
+fn concatenation(given: &[DataType]) -> DataType {
+    let (key, value) = parts(given);
+    map_of(&key, &value)
 }
 
 /// The type of maps of such entries.
@@ -322,6 +328,18 @@ mod tests {
         let both = call("map_concat", vec![map(&[1, 2], &[10, 20]), map(&[3, 1], &[30, 11])]).unwrap();
         assert_eq!(&call("map_keys", vec![both.clone()]).unwrap(), &lists(&[Some(&[1, 2, 3])]));
         assert_eq!(&call("map_values", vec![both]).unwrap(), &lists(&[Some(&[11, 20, 30])]));
+    }
+
+    #[test]
+    fn maps_of_files_name_their_entries_otherwise() {
+        let map = call("map", vec![lists(&[Some(&[1])]), lists(&[Some(&[10])])]).unwrap();
+        let map = map.as_map();
+        let DataType::Map(field, _) = map.data_type() else { panic!("a map") };
+        let field = Arc::new(field.as_ref().clone().with_name("key_value"));
+        let of_a_file: ArrayRef =
+            Arc::new(MapArray::new(field, map.offsets().clone(), map.entries().clone(), None, false));
+        let both = call("map_concat", vec![of_a_file.clone(), of_a_file]).unwrap();
+        assert_eq!(&call("map_keys", vec![both]).unwrap(), &lists(&[Some(&[1])]));
     }
 
     #[test]
