@@ -379,6 +379,13 @@ fn what_is_written_of_lists_within_each_other_is_read() {
             assert_eq!(done.stdout, "n\n1\n", "{name}: {}", done.stderr);
         }
     }
+    let inner = nested("[", "1", "]", 70);
+    let done = run(format!(
+        "COPY (SELECT {} AS l FROM (SELECT {inner} AS k)) TO 'deep.parquet'",
+        nested("[", "k", "]", 70)
+    ));
+    assert_eq!(done.status.code(), Some(1), "{}", done.stdout);
+    assert!(done.stderr.contains("281 groups within each other"), "{}", done.stderr);
 }
 
 #[test]

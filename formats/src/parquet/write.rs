@@ -15,9 +15,10 @@ use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnPath, TypePtr};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use schema::FormatOptions;
 
+use super::depth::DEEPEST;
 use crate::columns::adapt::column_error;
 use crate::columns::types::{plain_schema, read_schema};
 use crate::error::{Error, Result};
@@ -55,11 +56,25 @@ impl Encoder {
         let schema = Arc::new(written_schema(schema));
         check_writable(&schema)?;
         let parquet = ArrowSchemaConverter::new().convert(&schema).map_err(cannot_write)?;
+        let deepest = groups(parquet.root_schema());
+        if deepest > DEEPEST {
+            return Err(Error::Unsupported(format!(
+                "the schema has {deepest} groups within each other, and parquet is read with {DEEPEST} at most"
+            )));
+        }
         Ok(Encoder { schema, parquet: parquet.root_schema_ptr(), compression })
     }
 
     fn properties(&self) -> WriterPropertiesBuilder {
         WriterProperties::builder().set_compression(self.compression)
+    }
+}
+
+/// How many groups a schema has within each other, itself among them.
+fn groups(schema: &Type) -> usize {
+    match schema.is_group() {
+        true => 1 + schema.get_fields().iter().map(|field| groups(field)).max().unwrap_or(0),
+        false => 0,
     }
 }
 

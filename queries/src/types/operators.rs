@@ -153,14 +153,13 @@ impl Types {
             && from.1.is_integer()
             && is_decimal(&of_left)
             && is_decimal(&of_right);
-        let value = self.operation(left, op, right, Some(result.clone()));
+        let value = self.operation(left, op, right, Some(result));
         if !cuts {
             return Ok(value);
         }
         // The quotient of an unsigned and a signed integer of 64 bits is one of decimals, and has four digits behind the
         // point: a quotient of integers has none.
-        let cut = decimal_rounding::function(Rounding::Cut, Some(0));
-        self.coerced(self.call(&cut, vec![value])?, &result)
+        self.call(&decimal_rounding::function(Rounding::Cut, Some(0)), vec![value])
     }
 
     /// The operation on operands that have their types. Without a type of its own the result has that of the left side.
