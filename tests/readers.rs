@@ -56,6 +56,8 @@ fn within(dir: &TempDir, sql: &str) -> String {
 fn both_systems_answer_alike() {
     let dir = files();
     for sql in [
+        "SELECT codes.n, rows.b FROM 'DIR/codes.csv' JOIN 'DIR/rows.json' ON codes.n = rows.a ORDER BY codes.n",
+        "SELECT rows.* FROM 'DIR/rows.json' ORDER BY rows.a",
         "SELECT id, name, price FROM read_csv('DIR/bars.csv', delim = '|', quote = '''') ORDER BY id",
         "SELECT name FROM read_csv_auto('DIR/bars.csv', sep = '|', quote = '''', header = true) WHERE id = 2",
         "SELECT count(*), sum(n) FROM read_csv('DIR/codes.csv')",
