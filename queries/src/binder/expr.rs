@@ -15,7 +15,7 @@ use super::query::mapped;
 use super::scope::{Env, Named};
 use super::syntax::intervals;
 use super::{Binder, literal, sql_type, syntax};
-use crate::algebra::{Aggregate, Call, ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
+use crate::algebra::{Aggregate, Call, ColumnId, Expr, Kind, Rel, SortKey, Subquery, SubqueryKind};
 use crate::compile;
 use crate::dialect::{GLOB, IN};
 use crate::error::{Error, Result};
@@ -498,7 +498,7 @@ impl<'a> Binder<'a> {
             args: vec![self.columns.read(column)],
             distinct: false,
             filter: None,
-            order_by: vec![],
+            order_by: order_of(&rel).to_vec(),
             ignore_nulls: None,
         };
         let holds = self.columns.holds_of_aggregate(&call);
@@ -628,6 +628,15 @@ fn arrows(left: &Ast, right: &Ast) -> Option<Ast> {
 
 fn is_list(e: &Expr) -> bool {
     matches!(e.data_type, DataType::List(_))
+}
+
+/// The order of the rows of a query.
+fn order_of(rel: &Rel) -> &[SortKey] {
+    match rel {
+        Rel::Sort(sort) => &sort.keys,
+        Rel::Limit(limit) => order_of(&limit.input),
+        _ => &[],
+    }
 }
 
 /// A condition on the rows of a subquery.

@@ -139,7 +139,8 @@ fn all(given: &Given) -> Result<ArrayRef> {
             && let Some(found) = expression.captures_read_at(&mut places, text, at)
         {
             lists.values().append_option(places.get(group).map(|(from, to)| &text[from..to]));
-            at = if found.end() == at { at + first_char(&text[at..]) } else { found.end() };
+            // Behind what matched nothing the next character is passed over, or the end.
+            at = found.end() + if found.is_empty() { first_char(&text[found.end()..]) } else { 0 };
         }
         lists.append(true);
     }
