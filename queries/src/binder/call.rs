@@ -25,6 +25,10 @@ use crate::types::{groups, items, lists, maps, series, structs};
 const ORDERED_SETS: [&str; 4] =
     ["percentile_cont", "quantile_disc", "approx_percentile_cont", "approx_percentile_cont_with_weight"];
 
+/// Aggregates that take a list of places too.
+const QUANTILES: [&str; 5] =
+    ["quantile_cont", "percentile_cont", "quantile_disc", "percentile_disc", "quantile"];
+
 /// Aggregates of several arguments of which DISTINCT concerns the first.
 const DISTINCT_OF_THE_FIRST: [&str; 3] = ["string_agg", "percentile_cont", "quantile_disc"];
 
@@ -75,6 +79,34 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// `quantile_cont(x, [0.25, 0.5])`: a list of the same for each place, and NULL of no values.
+    fn quantiles(&mut self, function: &Function, env: &Env<'_>) -> Result<Option<Expr>> {
+        let at = if function.within_group.is_empty() { 1 } else { 0 };
+        let places = match &function.args {
+            FunctionArguments::List(list) => match list.args.get(at) {
+                Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(places)))) => &places.elem,
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let mut quantiles = Vec::with_capacity(places.len());
+        for place in places {
+            let mut one = function.clone();
+            if let FunctionArguments::List(list) = &mut one.args
+                && let Some(arg) = list.args.get_mut(at)
+            {
+                *arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(place.clone()));
+            }
+            quantiles.push(self.function(&one, env)?);
+        }
+        let Some(first) = quantiles.first().cloned() else {
+            return Err(Error::Invalid(format!("{}() takes at least one place", function.name)));
+        };
+        let list = self.types.list_call("list_value", quantiles)?;
+        let null = Expr::null(&list.data_type);
+        self.types.case(None, vec![(first.is_null(), null)], Some(list)).map(Some)
+    }
+
     pub(super) fn function(&mut self, function: &Function, env: &Env<'_>) -> Result<Expr> {
         if let FunctionArguments::Subquery(query) = &function.args
             && function.name.to_string().eq_ignore_ascii_case("array")
@@ -84,6 +116,11 @@ impl<'a> Binder<'a> {
         }
         let written = written(function)?;
         let name = written.name.as_str();
+        if QUANTILES.contains(&name)
+            && let Some(quantiles) = self.quantiles(function, env)?
+        {
+            return Ok(quantiles);
+        }
         let place = function.name.span();
         if let Some(over) = &function.over {
             return self.over(function, over, &written, env);
