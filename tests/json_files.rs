@@ -312,7 +312,7 @@ fn rows_below_a_key() {
         &["the file ends within the object"],
     );
     let mixed = "SELECT a FROM read_json(['DIR/page1.json', 'DIR/other.json'])";
-    fails(&dir, &[], mixed, &["other.json", "it has no array at 'data'"]);
+    fails(&dir, &[], mixed, &["page1.json", "it has no array at 'items'"]);
     for wrong in ["", "a..b", "$x"] {
         fails(&dir, &["--json-path", wrong], "SELECT 1", &["--json-path takes keys"]);
     }

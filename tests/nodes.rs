@@ -400,7 +400,7 @@ fn planning_on_a_node_stays_within_the_memory_limit() {
     fs::write(&file, sql).expect("it can be written");
     let done = nodes.query(0, &["-f", text(&file), "--memory-limit", "100MiB"]);
     assert_eq!(done.code(), Some(1), "{}", done.stderr);
-    let said = "out of memory: planning the statement took the process to 10";
+    let said = "out of memory: planning the statement took the process to 1";
     assert!(done.stderr.contains(said), "{}", done.stderr);
     // The node goes on.
     let done = nodes.succeed(0, &["SELECT sum(range) AS s FROM range(1000)"]);

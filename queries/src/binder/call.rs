@@ -267,7 +267,7 @@ impl<'a> Binder<'a> {
         if env.find(name)?.is_some() {
             return Ok(None);
         }
-        let Some(relation) = env.levels().find_map(|level| level.scope.relation(&name.value)) else {
+        let Some(relation) = env.levels().find_map(|level| level.scope.relation_or_file(&name.value)) else {
             return Ok(None);
         };
         let fields = relation.fields.clone();

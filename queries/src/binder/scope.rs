@@ -190,17 +190,23 @@ impl Scope {
         &self.relations
     }
 
-    /// The relation of this name. A file has that of its path, and also what the path has before the first point of its
-    /// last part, if no other one has.
+    /// The relation of this name.
     pub fn relation(&self, name: &str) -> Option<&Relation> {
-        let is_called = |relation: &&Relation| relation.name.as_ref().is_some_and(|n| same(n, name));
-        self.relations.iter().find(is_called).or_else(|| {
-            let mut short = self.relations.iter().filter(|relation| {
-                let path = relation.name.as_deref().filter(|_| relation.hidden.is_none());
-                path.and_then(stem).is_some_and(|stem| same(stem, name))
-            });
-            short.next().filter(|_| short.next().is_none())
-        })
+        self.relations.iter().find(|relation| relation.name.as_ref().is_some_and(|n| same(n, name)))
+    }
+
+    /// The only file without an alias whose path has this before the first point of its last part.
+    fn file(&self, name: &str) -> Option<&Relation> {
+        let mut files = self.relations.iter().filter(|relation| {
+            let path = relation.name.as_deref().filter(|_| relation.hidden.is_none());
+            path.and_then(stem).is_some_and(|stem| same(stem, name))
+        });
+        files.next().filter(|_| files.next().is_none())
+    }
+
+    /// The relation of this name, or the file that is called so without its directory and suffix.
+    pub fn relation_or_file(&self, name: &str) -> Option<&Relation> {
+        self.relation(name).or_else(|| self.file(name))
     }
 
     /// What a name without a relation's before it means.
@@ -408,6 +414,12 @@ impl<'e> Env<'e> {
                     Meaning::Nothing => {}
                     other => return Err(ambiguous(&parts[count], other)),
                 }
+            }
+            if let [first, second, rest @ ..] = parts
+                && let Some(file) = env.scope.file(&first.value)
+                && let Meaning::Column(field) = Scope::find_in(file, second)
+            {
+                return Ok(Some((field, rest)));
             }
             match env.scope.find(&parts[0]) {
                 Meaning::Column(field) => return Ok(Some((field, &parts[1..]))),

@@ -50,7 +50,7 @@ impl Binder<'_> {
         };
         let relation = crate::parse::table_name(name);
         let parts: Option<Vec<Ident>> = name.0.iter().map(|part| part.as_ident().cloned()).collect();
-        let is_relation = env.levels().any(|level| level.scope.relation(&relation).is_some());
+        let is_relation = env.levels().any(|level| level.scope.relation_or_file(&relation).is_some());
         let parts = parts.filter(|_| !is_relation).unwrap_or_default();
         if parts.is_empty() || env.find_path(&parts)?.is_none() {
             return of_relation(&relation, options, env);
@@ -129,7 +129,7 @@ fn of_relation<'q>(
     options: &'q WildcardAdditionalOptions,
     env: &Env<'_>,
 ) -> Result<Vec<Given<'q>>> {
-    let relation = env.levels().find_map(|level| level.scope.relation(name));
+    let relation = env.levels().find_map(|level| level.scope.relation_or_file(name));
     let Some(relation) = relation else {
         let known: Vec<&str> =
             env.scope.relations().iter().filter_map(|relation| relation.name.as_deref()).collect();

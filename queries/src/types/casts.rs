@@ -23,8 +23,8 @@ impl Types {
     pub fn cast(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
         let from = &e.data_type;
         if let Some(help) = no_number(from, to) {
-            let (from, to) = (shown(from), shown(to));
-            return Err(Error::Unsupported(format!("CAST from {from} to {to}{help}")));
+            let cast = if safe { "TRY_CAST" } else { "CAST" };
+            return Err(Error::Unsupported(format!("{cast} from {} to {}{help}", shown(from), shown(to))));
         }
         if to.is_nested() && !from.is_nested() && !from.is_null() {
             return Err(Error::Unsupported(format!("CAST from {} to {}", shown(from), shown(to))));
