@@ -3,9 +3,11 @@
 //!
 //! It is asked of expressions as the binder makes them. Rules do not ask, and columns that they make are not marked.
 
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use expressions::functions::json::{Holds, OfJson};
-use expressions::functions::lists::lambda;
+use expressions::functions::lists::{aggregated, lambda};
+use expressions::functions::structs::{self, Part};
 
 use super::{Call, Column, ColumnId, Columns, Expr, Kind, SubqueryKind};
 
@@ -37,7 +39,7 @@ const OF_ITEMS: [&str; 20] = [
 ];
 
 /// Aggregates that give one of the values of their first argument.
-const AGGREGATES: [&str; 15] = [
+const AGGREGATES: [&str; 16] = [
     "any_value",
     "arg_max",
     "arg_max_null",
@@ -53,6 +55,7 @@ const AGGREGATES: [&str; 15] = [
     "min",
     "mode",
     "nth_value",
+    "quantile_disc",
 ];
 
 impl Columns {
@@ -106,9 +109,30 @@ impl Columns {
                         lambda::Makes::One { .. } => of_items.holds.clone(),
                     };
                 }
+                if let Some(of_items) = aggregated::of(function) {
+                    let items = args.first().map(|list| self.holds(list).items().clone()).unwrap_or_default();
+                    return of_results(&of_items.aggregate, items);
+                }
+                if let Some(made) = structs::of(function) {
+                    let of = |(name, part): &(String, Part)| (name.clone(), self.of_part(*part, args));
+                    return Holds::in_structs(made.fields.iter().map(of).collect());
+                }
                 self.of_call(function.name(), args)
             }
             _ => Holds::Nothing,
+        }
+    }
+
+    /// Where a field that is made of arguments has it.
+    fn of_part(&self, part: Part, args: &[Expr]) -> Holds {
+        match part {
+            Part::Argument(at) => args.get(at).map(|value| self.holds(value)).unwrap_or_default(),
+            Part::Field { of, at } => {
+                let Some(value) = args.get(of) else { return Holds::Nothing };
+                let DataType::Struct(fields) = &value.data_type else { return Holds::Nothing };
+                let name = fields.get(at).map(|field| field.name().as_str());
+                name.map(|name| self.holds(value).field(name).clone()).unwrap_or_default()
+            }
         }
     }
 
@@ -155,15 +179,20 @@ impl Columns {
     /// Where the results of an aggregate have it, or those of a function over windows.
     pub fn holds_of_results(&self, name: &str, args: &[Expr]) -> Holds {
         let Some(first) = args.first() else { return Holds::Nothing };
-        match name {
-            "array_agg" => self.holds(first).in_lists(),
-            name if AGGREGATES.contains(&name) => self.holds(first),
-            _ => Holds::Nothing,
-        }
+        of_results(name, self.holds(first))
     }
 
     /// Where the results of a call of an aggregate have it.
     pub fn holds_of_aggregate(&self, call: &Call) -> Holds {
         self.holds_of_results(call.function.name(), &call.args)
+    }
+}
+
+/// Where the results of an aggregate have it, of values that have it there.
+fn of_results(name: &str, values: Holds) -> Holds {
+    match name {
+        "array_agg" => values.in_lists(),
+        name if AGGREGATES.contains(&name) => values,
+        _ => Holds::Nothing,
     }
 }

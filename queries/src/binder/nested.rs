@@ -168,12 +168,14 @@ impl<'a> Binder<'a> {
             return self.types.over_items(over, &self.columns);
         };
         let makes = Makes::One { from_value: first.is_some() };
+        let of_first = first.as_ref().map_or_else(|| of_items.clone(), |first| self.columns.holds(first));
         let mut so_far = first.as_ref().map_or(item_of(&list.data_type), |first| first.data_type.clone());
+        let holds = [of_first, of_items];
         // What the expression gives is its first operand the next time.
         for _ in 0..MOST_TURNS {
             let item = if first.is_some() { item_of(&list.data_type) } else { so_far.clone() };
             let (parameters, body) =
-                self.lambda_body(lambda, &[so_far.clone(), item, DataType::Int64], &[], 2, env)?;
+                self.lambda_body(lambda, &[so_far.clone(), item, DataType::Int64], &holds, 2, env)?;
             let common = self.types.in_common_of(&[&so_far, &body.data_type]);
             let Some(common) = common else {
                 return Err(Error::Invalid(format!(

@@ -176,6 +176,7 @@ impl Types {
         );
         let aggregated = Aggregated {
             text,
+            aggregate: call.function.name().to_string(),
             function: compiled.function,
             args: compiled.args,
             schema: items.schema().clone(),

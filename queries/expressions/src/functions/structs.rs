@@ -53,9 +53,14 @@ pub fn function(made: Made) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Makes { made, signature }))
 }
 
+/// How a function makes structs, if it does.
+pub fn of(function: &ScalarUDF) -> Option<&Made> {
+    function.inner().downcast_ref::<Makes>().map(|makes| &makes.made)
+}
+
 /// Whether a function makes structs; it can't fail.
 pub fn is_made(function: &ScalarUDF) -> bool {
-    function.inner().downcast_ref::<Makes>().is_some()
+    of(function).is_some()
 }
 
 impl Hash for Makes {

@@ -30,6 +30,8 @@ use crate::accumulators::{AggregateFunction, accumulator, comparable};
 pub struct Aggregated {
     /// How the call is written, without the list: the aggregate, and its arguments besides the items.
     pub text: String,
+    /// The name of the aggregate.
+    pub aggregate: String,
     /// The aggregate.
     pub function: AggregateFunction,
     /// Its arguments, over batches of items.
@@ -55,9 +57,14 @@ pub fn function(aggregated: Aggregated) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(OfItems { aggregated, signature }))
 }
 
+/// The aggregate of items that a function is.
+pub fn of(function: &ScalarUDF) -> Option<&Aggregated> {
+    function.inner().downcast_ref::<OfItems>().map(|of| &of.aggregated)
+}
+
 /// Whether a function is an aggregate of items that can't fail.
 pub fn is_total(function: &ScalarUDF) -> bool {
-    function.inner().downcast_ref::<OfItems>().is_some_and(|of| !of.aggregated.fails)
+    of(function).is_some_and(|aggregated| !aggregated.fails)
 }
 
 impl PartialEq for OfItems {
@@ -173,6 +180,7 @@ mod tests {
     fn sum() -> Aggregated {
         Aggregated {
             text: "list_sum".into(),
+            aggregate: "sum".into(),
             function: AggregateFunction::SumInt { unsigned: false },
             args: vec![Arc::new(Column::new("item", 0))],
             schema: Arc::new(Schema::new(vec![Field::new("item", DataType::Int64, true)])),
