@@ -10,6 +10,7 @@ use datafusion_expr::{Expr as LogicalExpr, ReturnFieldArgs, ScalarUDF, Volatilit
 use expressions::functions::{decimal_rounding, lists, nullif};
 
 use super::Types;
+use super::compared::is_bytes;
 use super::mismatch::of_nested;
 use super::numbers::{Use, are_apart, is_decimal};
 use super::signatures;
@@ -107,6 +108,7 @@ impl Types {
         if first.is_some_and(|first| alike.iter().any(|arg| are_apart(&first.data_type, &arg.data_type))) {
             return Err(no_match(written, function.as_ref(), &args));
         }
+        let args = if OF_ONE_TYPE.contains(&name) { self.bytes_alike(args)? } else { args };
         let (function, args) = self.of_decimals(written, function.clone(), args)?;
         let args = match <[Expr; 2]>::try_from(args) {
             Ok([value, other]) if name == nullif::NAME && differ(&value, &other) => {
@@ -166,6 +168,19 @@ impl Types {
             ExprSimplifyResult::Simplified(LogicalExpr::Literal(value, _)) => Some(Expr::literal(value)),
             _ => None,
         })
+    }
+
+    /// Values among which bytes have one type.
+    fn bytes_alike(&self, args: Vec<Expr>) -> Result<Vec<Expr>> {
+        let types = || args.iter().map(|arg| &arg.data_type).filter(|t| is_bytes(t));
+        if types().next().is_none_or(|first| types().all(|t| t == first)) {
+            return Ok(args);
+        }
+        let alike = |arg: Expr| match is_bytes(&arg.data_type) {
+            true => self.coerced(arg, &DataType::BinaryView),
+            false => Ok(arg),
+        };
+        args.into_iter().map(alike).collect()
     }
 
     /// The rules for decimals, before those of the function.

@@ -93,10 +93,13 @@ impl Types {
     }
 }
 
+/// Whether a type is that of bytes. Those of files and those that are computed have different ones.
+pub(super) fn is_bytes(t: &DataType) -> bool {
+    matches!(t, DataType::Binary | DataType::BinaryView | DataType::LargeBinary)
+}
+
 /// The text type in which a value is compared with a pattern.
 fn like_in(value: &DataType, pattern: &DataType) -> Option<DataType> {
-    let is_bytes =
-        |t: &DataType| matches!(t, DataType::Binary | DataType::BinaryView | DataType::LargeBinary);
     let mixed = is_bytes(value) && is_text(pattern) || is_text(value) && is_bytes(pattern);
     let common = if mixed { Some(DataType::Utf8View) } else { like_coercion(value, pattern) };
     common.filter(is_text)

@@ -8,6 +8,7 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 
 use super::Types;
+use super::compared::is_bytes;
 use crate::algebra::Expr;
 use crate::error::Result;
 
@@ -146,6 +147,9 @@ pub(super) fn wider(
     }
     if are_apart(one, other) {
         return None;
+    }
+    if is_bytes(one) && is_bytes(other) {
+        return Some(DataType::BinaryView);
     }
     common(&[(None, one), (None, other)], purpose).or_else(|| rules(one, other))
 }
