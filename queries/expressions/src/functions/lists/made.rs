@@ -156,8 +156,13 @@ fn joined(given: &Given) -> Result<ArrayRef> {
         match lists.get(row) {
             Some(items) => {
                 let separator = if separators.is_valid(row) { separators.value(row) } else { "" };
+                let is_empty = items.is_empty();
                 let known: Vec<&str> = items.filter(|i| texts.is_valid(*i)).map(|i| texts.value(i)).collect();
-                all.append_value(known.join(separator));
+                // Of NULLs alone it is NULL, as an aggregate would be.
+                match known.is_empty() && !is_empty {
+                    true => all.append_null(),
+                    false => all.append_value(known.join(separator)),
+                }
             }
             None => all.append_null(),
         }
