@@ -607,7 +607,7 @@ fn of_conditions(given: &Given) -> Result<ArrayRef> {
     picks.lists(lists.values(), &item_of(given.gives))
 }
 
-/// The items at places that another list has, which are counted as those of a subscript are.
+/// The items at places that another list has, which are counted from 1 on, and not from the end.
 fn of_places(given: &Given) -> Result<ArrayRef> {
     let (lists, wanted) = (Lists::of(given.arg(0)?)?, Lists::of(given.arg(1)?)?);
     let numbers = wanted.values().as_primitive::<Int64Type>();
@@ -620,7 +620,9 @@ fn of_places(given: &Given) -> Result<ArrayRef> {
         if places.clone().any(|i| numbers.is_null(i)) {
             return exec_err!("a place of list_select() is NULL");
         }
-        places.for_each(|i| picks.push(place(&items, numbers.value(i))));
+        for number in places.map(|i| numbers.value(i)) {
+            picks.push(if number > 0 { place(&items, number) } else { None });
+        }
         picks.end();
     }
     picks.lists(lists.values(), &item_of(given.gives))
