@@ -1,8 +1,9 @@
 """Results of both systems in one form, and whether two are equal.
 
 A result is a list of classes, one a column, and a list of rows. Classes: B boolean, N number, T text, P date or timestamp,
-Z timestamp with a zone, V interval, X bytes, L list, S struct (both as text), and `?` for what has no type, a NULL. Dates and timestamps are nanoseconds
-since 1970, intervals nanoseconds with months of 30 days; a date and a timestamp at midnight are equal.
+Z timestamp with a zone, V interval, X bytes, L list, S struct, M map (all three as text), and `?` for what has no type, a
+NULL. JSON is text. Dates and timestamps are nanoseconds since 1970, intervals nanoseconds with months of 30 days; a date
+and a timestamp at midnight are equal.
 """
 
 import datetime
@@ -61,15 +62,17 @@ def of_duckdb(result):
 
 
 def duckdb_class(name):
+    if name.endswith("[]"):
+        return "L"
     if name == "BOOLEAN":
         return "B"
     if name.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT")) or name.startswith("DECIMAL"):
         return "N"
-    if name.endswith("[]") or name.startswith("STRUCT"):
-        return "S" if name.startswith("STRUCT") else "L"
+    if name.startswith(("STRUCT", "TUPLE", "MAP")):
+        return "M" if name.startswith("MAP") else "S"
     if name.startswith("TIMESTAMP"):
         return "Z" if "ZONE" in name else "P"
-    return {"VARCHAR": "T", "DATE": "P", "INTERVAL": "V", "BLOB": "X"}.get(name, "?" if "NULL" in name else name)
+    return {"VARCHAR": "T", "JSON": "T", "DATE": "P", "INTERVAL": "V", "BLOB": "X"}.get(name, "?" if "NULL" in name else name)
 
 
 def nanoseconds(delta):
@@ -90,17 +93,23 @@ def duckdb_value(value, kind):
         return months * LENGTHS["mon"] + days * DAY + rest
     if kind == "Z":
         return value * 1000
-    if kind in "LS":
-        return nested(value)
+    if kind in "LSM":
+        # Arrow's maps are pairs in Python.
+        return nested(dict(value) if kind == "M" else value)
     return Decimal(value) if kind == "N" and isinstance(value, int) else value
 
 
 def nested(value):
-    """The text of a list or a struct, as Arrow has it."""
+    """The text of a list, a struct or a map, as Arrow has it."""
     if isinstance(value, list):
         return f"[{', '.join(map(nested, value))}]"
+    if isinstance(value, tuple):
+        # A struct without names, which has some here.
+        value = {f"c{place}": field for place, field in enumerate(value)}
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {nested(field)}" for name, field in value.items()) + "}"
+    if isinstance(value, bool):
+        return str(value).lower()
     return "NULL" if value is None else str(value)
 
 
@@ -134,8 +143,9 @@ def palais_type(name):
         return "V", interval
     if name.startswith(("Utf8", "LargeUtf8")):
         return "T", str
-    if name.startswith(("List", "Struct")):
-        return name[0], str
+    if name.startswith(("List", "Struct", "Map")):
+        # Arrow says NaN where Python says nan.
+        return name[0], lambda text: text.replace("NaN", "nan")
     if "Binary" in name:
         return "X", bytes.fromhex
     if name == "Null":
@@ -162,11 +172,21 @@ def of_csv(rows, like):
             return timestamp(text)
         if kind == "X":
             return bytes.fromhex(text.removeprefix("\\x"))
-        # Texts in structs are quoted there.
-        return interval(text) if kind == "V" else text.replace("'", "") if kind == "S" else text
+        return interval(text) if kind == "V" else text
 
     singles = [i in like.singles for i in range(len(like.classes))]
     return Result(like.classes, [tuple(map(value, row, like.classes, singles)) for row in rows], like.singles)
+
+
+def plain(result):
+    """A result whose lists, structs and maps are texts without quotes, as the program writes them with some."""
+    def value(value, kind):
+        if value is None or kind not in "LSM":
+            return value
+        return value.replace("'", "").replace(" => ", ": ").replace("NaN", "nan")
+
+    rows = [tuple(map(value, row, result.classes)) for row in result.rows]
+    return Result(result.classes, rows, result.singles)
 
 
 def timestamp(text):

@@ -7,9 +7,14 @@ A statement is made of the seed and its number alone, and the tables of the seed
 DuckDB, and then in one drawn variant, which must agree with that: more workers, little memory, files of another encoding,
 the program itself, two processes, the filter split in three, the filter as a count (`variants.py`).
 
+Statements have joins of every kind, subqueries at every place, LATERAL and ASOF joins, grouping sets, windows, set
+operations, lists, structs, maps, JSON, PIVOT, UNPIVOT and recursion. `--more json` makes more of one of these.
+
 Modules in the order in which a statement passes through them:
 - `tables`: random tables, in DuckDB, as files and as VALUES;
-- `scope`, `expressions`, `subqueries`, `queries`, `statement`: the statement, a tree of text (`tree`);
+- `templates`, `nested`: what expressions are made of; `nested` has those over lists, structs, maps and JSON;
+- `scope`, `expressions`, `subqueries`: expressions, a tree of text (`tree`);
+- `relations`, `windows`, `recursion`, `queries`, `statement`: FROM, functions over windows, WITH RECURSIVE, and the rest;
 - `systems`: what it runs on; `runner.rs` is palais in a process that stays;
 - `compare`: answers in one form, and whether they are equal;
 - `judge`: what is said of it; `variants`: the other ways to run it;
@@ -30,12 +35,16 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from judge import Judge, answer
+from nested import KINDS_OF
 from statement import random_statement
 from systems import DuckDB, Failed, Program, Runner
 from tables import random_encoding, random_tables, write
 from variants import Variants
 
 ROOT = Path(__file__).resolve().parents[2]
+
+#: What statements can have more of than usual.
+FAMILIES = [*KINDS_OF, "windows", "lateral", "asof", "pivots", "recursion"]
 
 #: So many statements have the same tables.
 TOGETHER = 100
@@ -47,14 +56,14 @@ class Batch:
     def __init__(self, args, seed, number):
         self.args, self.seed, self.number = args, seed, number
         rng = random.Random(f"{seed} tables {number}")
-        self.tables = random_tables(rng)
+        self.tables = random_tables(rng, KINDS_OF.get(args.more, "").removeprefix("J"))
         self.encoding = random_encoding(rng, self.tables)
         self.duckdb, self.runner = DuckDB(), Runner(args.runner)
         self.against = Runner(args.against) if args.against else None
         self.variants = Variants(self.runner, Program(args.program))
         self.judge = Judge(self.duckdb, self.runner, self.variants)
         self.count, self.found = Counter(), []
-        #: A statement of each family of what is refused.
+        #: A statement of each family of what one of the systems refuses.
         self.examples = {}
 
     def run(self, first, last):
@@ -78,11 +87,11 @@ class Batch:
 
     def one(self, number):
         seed = f"{self.seed}/{number}"
-        statement = random_statement(seed, self.tables)
+        statement = random_statement(seed, self.tables, self.args.more)
         said = self.judge.judge(seed, statement)
         self.count[said.kind, said.how if said.kind in ("refused", "unasked", "explained") else ""] += 1
         sql = str(statement)
-        if said.kind == "refused" and len(sql) < len(self.examples.get(said.how, (sql + " ", ""))[0]):
+        if said.kind in ("refused", "unasked") and len(sql) < len(self.examples.get(said.how, (sql + " ", ""))[0]):
             self.examples[said.how] = sql, seed
         if self.against and said.kind != "unasked":
             before = answer(self.against, sql)
@@ -146,7 +155,7 @@ def run_one(args):
     for table in batch.tables:
         print(*table.create(), sep=";\n", end=";\n")
     count, found, _ = batch.run(number, number + 1)
-    print(random_statement(args.only, batch.tables))
+    print(random_statement(args.only, batch.tables, args.more))
     tell(found)
     print(*(f"{kind} {how}" for kind, how in count))
     return len(found)
@@ -157,6 +166,7 @@ def main():
     parser.add_argument("--statements", type=int, default=1000, help="how many of each seed")
     parser.add_argument("--seed", nargs="*", default=[], help="seeds; `new` for one that was never used")
     parser.add_argument("--only", metavar="SEED/NUMBER", help="one statement")
+    parser.add_argument("--more", choices=FAMILIES, help="what the statements shall have more of than usual")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--shrink", type=int, default=2, help="how many that differ are made smaller, of each hundred")
     parser.add_argument("--families", action="store_true", help="tell what was refused, by message")

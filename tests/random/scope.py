@@ -52,7 +52,7 @@ class Scope:
 class Place:
     """Where an expression stands: what it can name, and what it may hold."""
 
-    def __init__(self, scope, keys=None, subqueries=True, outer=0.15, has_sets=False):
+    def __init__(self, scope, keys=None, subqueries=True, outer=0.15, has_sets=False, windows=False):
         self.scope = scope
         #: In a grouped query: the keys, as pairs of a kind and a piece. Aggregates may stand there then.
         self.keys = keys
@@ -61,6 +61,8 @@ class Place:
         self.subqueries = subqueries
         #: How often a column of the query around is named, if there is one.
         self.outer = outer
+        #: Whether functions over windows may stand there.
+        self.windows = windows
 
     def rows(self):
         """The same place inside an aggregate."""

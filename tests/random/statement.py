@@ -4,7 +4,8 @@ import random
 
 from queries import Queries
 from scope import Place, Scope
-from tree import Many, Maybe, Node
+from tables import NESTED
+from tree import Many, Node
 
 
 class Split:
@@ -41,13 +42,13 @@ class Statement:
         return str(self.tree)
 
 
-def random_statement(seed, tables):
-    """The statement of a seed over these tables."""
+def random_statement(seed, tables, family=None):
+    """The statement of a seed over these tables, which has more of a family than others, if one is given."""
     rng = random.Random(seed)
-    maker = Queries(rng, tables)
+    maker = Queries(rng, family, tables)
     names = []
-    if maker.chance(0.15):
-        names = [Maybe("WITH ", Many(maker.with_names(1)), " ")]
+    if maker.chance(0.8 if family == "recursion" else 0.15):
+        names = [maker.with_clause(1)]
         maker.budget += 2
     if maker.chance(0.12):
         split = random_split(maker, names)
@@ -55,10 +56,14 @@ def random_statement(seed, tables):
     node, columns = maker.select(None, None, rng.choice([1, 2, 2, 3]))
     if maker.budget > 0 and maker.chance(0.15):
         node, columns = maker.set_operation(node, columns, None, 1)
-    elif maker.chance(0.03) and maker.can_order(columns):
+    elif maker.chance(0.03) and maker.can_order(columns) and not any(kind in NESTED for _, kind in columns):
         return Statement(Node("", *names, maker.first_of_each(node, columns)), ordered=True)
-    elif maker.chance(0.08) and maker.can_order(columns):
+    elif maker.share("windows", 0.08) and maker.can_order(columns):
         node, columns = maker.windowed(node, columns)
+    elif maker.share("pivots", 0.02):
+        node, columns = maker.pivoted(node, columns) if maker.chance(0.5) else maker.unpivoted(node, columns)
+    elif maker.share("lists", 0.03):
+        node, columns = maker.unnested(node, columns)
     if maker.chance(0.15) and maker.can_order(columns):
         return Statement(Node("", *names, maker.limited(node, columns)), ordered=True)
     return Statement(Node("", *names, Node("query" + "".join(k for _, k in columns), node)))

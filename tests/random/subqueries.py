@@ -1,17 +1,25 @@
 """Random aggregates, and random queries inside expressions."""
 
+import re
+
+import nested
 from expressions import COMPARISONS, Expressions
 from scope import Place, Scope
 from tables import NESTED
 from templates import AGGREGATES, ANY
 from tree import Many, Maybe, Node
 
+#: What a list has in it, by its kind.
+ITEM = {"L": "I", "K": "T"}
+
+COLUMN = re.compile(r"[a-z]\w*(\.\w+)?")
+
 
 class Subqueries(Expressions):
     """Makes expressions that hold queries; the queries are made by the subclass."""
 
-    def __init__(self, rng, budget):
-        super().__init__(rng)
+    def __init__(self, rng, family, budget):
+        super().__init__(rng, family)
         #: How many tables the statement may still read.
         self.budget = budget
 
@@ -22,11 +30,12 @@ class Subqueries(Expressions):
             return Node("I", f"grouping({rng.choice(place.keys)[1]})")
         if kind == "T" and self.chance(0.4):
             return self.joined(self.leaf("T", rows))
+        if kind in ITEM and self.chance(0.6):
+            return self.listed(kind, self.leaf(ITEM[kind], rows), rows)
         depth = rng.choice([0, 0, 0, 1])
-        if kind in AGGREGATES and self.chance(0.7):
-            return self.filled(kind, rng.choice(AGGREGATES[kind]), rows, depth)
-        if kind in NESTED:
-            return self.constant(kind)
+        templates = AGGREGATES.get(kind) or nested.AGGREGATES.get(kind)
+        if templates and self.chance(0.7):
+            return self.filled(kind, rng.choice(templates), rows, depth)
         return self.filled(kind, ANY, rows, depth, kind)
 
     def joined(self, text):
@@ -35,12 +44,18 @@ class Subqueries(Expressions):
             return Node("T", f"min({text})")
         return Node("T", f"string_agg({text}, ',' ORDER BY {text})")
 
+    def listed(self, kind, item, rows):
+        """A list of the items of a group. Their order is defined where equal ones are neighbours."""
+        if not COLUMN.fullmatch(str(item)):
+            return Node(kind, f"list_value(min({item})", self.filter(rows), ")")
+        order = f" ORDER BY {item}{self.rng.choice(['', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'])}"
+        form = self.rng.choice(["list({}{})", "array_agg({}{})", "list(DISTINCT {}{})", "list_transform(list({}{}), lambda it: it)", "list_reverse(list({}{}))"])
+        return Node(kind, form.format(item, order), self.filter(rows) if form.startswith(("list(", "array")) else "")
+
     def scalar_subquery(self, kind, place, depth):
         """A query of at most one row, or None if there are enough tables."""
         rng = self.rng
         if self.budget <= 0:
-            return None
-        if kind in NESTED:
             return None
         around = self.reach(place)
         form = rng.choices(["aggregate", "first", "bare"], [8, 3, 1])[0]
@@ -50,7 +65,7 @@ class Subqueries(Expressions):
         clause, columns = self.from_clause(around, 1)
         scope = Scope(columns, around)
         where = self.where(scope, depth)
-        if form == "first":
+        if form == "first" and not (around and kind in NESTED):
             value = self.expression(kind, Place(scope, None, False, 0), 1)
             order = f" ORDER BY 1 {rng.choice(['', 'DESC', 'NULLS FIRST'])}"
             return Node(kind, "(SELECT ", value, " FROM ", clause, where, order, " LIMIT 1)")
@@ -74,7 +89,7 @@ class Subqueries(Expressions):
             kind = self.kind(place)
             inner, outer = scope.own(rng, kind), scope.outer(rng, kind)
             if inner and outer:
-                operator = "=" if self.chance(0.7) or kind in NESTED else rng.choice(COMPARISONS + ["IS NOT DISTINCT FROM"])
+                operator = "=" if self.chance(0.7) else rng.choice(COMPARISONS + ["IS NOT DISTINCT FROM"])
                 conditions.append(Node("B", "(", inner, f" {operator} ", outer, ")"))
         if not conditions or self.chance(0.3):
             if self.chance(0.6):
@@ -98,10 +113,10 @@ class Subqueries(Expressions):
         value = self.expression(kind, place, min(depth, 1))
         if form == "in":
             return Node("B", "(", value, f" {not_}IN (", query, "))")
-        operator = "=" if kind in NESTED else rng.choice(COMPARISONS)
+        operator = rng.choice(COMPARISONS)
         return Node("B", "(", value, f" {operator} {rng.choice(['ANY', 'ALL'])} (", query, "))")
 
 
 def has_aggregate(node):
     text = str(node)
-    return any(f"{name}(" in text for name in ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "string_agg"))
+    return any(f"{name}(" in text for name in ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "string_agg", "list", "array_agg", "histogram"))

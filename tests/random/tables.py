@@ -1,7 +1,8 @@
 """Random small tables: kinds of columns, values, and the same rows for DuckDB, as files and as VALUES.
 
 A kind is a letter: B boolean, I integer, F float, N decimal, T text, X bytes, D date, P timestamp, Z timestamp with a
-zone, L list, S struct. Lists and structs are in columns of files alone: a statement can't write their values.
+zone, L list of integers, K list of texts, S struct, E list of structs that have a list, M map, Q text that is JSON, J what
+is known to be JSON. There are no columns of J in files: a cast of Q is one.
 """
 
 import subprocess
@@ -9,9 +10,9 @@ import subprocess
 from tree import Node
 
 KINDS = "BIFNTDPZ"
-NESTED = "LS"
+NESTED = "LKSEM"
 #: Of columns.
-ALL_KINDS = KINDS * 3 + "X" + NESTED
+ALL_KINDS = KINDS * 4 + "X" + "LLKSSEMQQ"
 
 #: The SQL types of a kind.
 TYPES = {
@@ -22,7 +23,12 @@ TYPES = {
     "T": ["VARCHAR"],
     "X": ["BLOB"],
     "L": ["BIGINT[]"],
+    "K": ["VARCHAR[]"],
     "S": ["STRUCT(a BIGINT, b VARCHAR)"],
+    "E": ["STRUCT(x DOUBLE, l VARCHAR[])[]"],
+    "M": ["MAP(VARCHAR, BIGINT)"],
+    "Q": ["VARCHAR"],
+    "J": ["JSON"],
     "D": ["DATE"],
     "P": ["TIMESTAMP"],
     "Z": ["TIMESTAMP WITH TIME ZONE"],
@@ -47,8 +53,16 @@ VALUES = {
           "2024-02-29 00:00:00", "1999-12-31 00:00:00.000001", "2024-12-30 06:00:00"],
 }
 VALUES["X"] = ["", "a", "ab", "\\x00\\xFF", "b"]
-VALUES["L"] = ["[]", "[1]", "[1, 2]", "[2, 1]", "[NULL]", "[1, NULL]"]
-VALUES["S"] = ["{'a': 1, 'b': x}", "{'a': 1, 'b': NULL}", "{'a': NULL, 'b': x}", "{'a': 2, 'b': y}"]
+VALUES["Q"] = ['{"a": 1, "b": [1, 2]}', '{"a": "x"}', '{"a": null, "b": {"a": 2}}', '{"a" : 1.50, "b": []}', "{}", "[]", "[1, 2, null]",
+               '[{"a": 1}, {"a": "x", "b": [3]}]', '"x"', "7", "null", "true", '{"a": true, "b": "7"}', '{"b": [1, "x", null], "a": -3}']
+VALUES["J"] = VALUES["Q"]
+# These are expressions.
+VALUES["L"] = ["[]", "[1]", "[1, 2]", "[2, 1]", "[NULL]", "[1, NULL]", "[3, 1, 2, 1]"]
+VALUES["K"] = ["[]", "['a']", "['a', 'b']", "['b', NULL, 'a']", "[NULL]", "['', 'ab']"]
+VALUES["S"] = ["{'a': 1, 'b': 'x'}", "{'a': 1, 'b': NULL}", "{'a': NULL, 'b': 'x'}", "{'a': 2, 'b': 'y'}", "{'a': NULL, 'b': NULL}"]
+VALUES["E"] = ["[{'x': 0.5e0, 'l': ['a', NULL]}]", "[{'x': 0.5e0, 'l': ['a']}, NULL]", "[{'x': CAST('nan' AS DOUBLE), 'l': NULL}]",
+               "[{'x': NULL, 'l': ['a']}, {'x': 2e0, 'l': ['b', 'a']}]", "([{'x': 0e0, 'l': ['a']}])[2:1]", "[{'x': 0.5e0, 'l': ['b']}]"]
+VALUES["M"] = ["MAP {}", "MAP {'a': 1}", "MAP {'a': 1, 'b': 2}", "MAP {'b': 2, 'a': 1}", "MAP {'a': NULL}"]
 VALUES["Z"] = [text + "+00:00" for text in VALUES["P"]]
 
 #: Further values for types that hold them.
@@ -57,14 +71,22 @@ LARGE = {"BIGINT": ["5000000000", "-4000000000"], "INTEGER": ["70000"], "DECIMAL
          "DECIMAL(18, 4)": ["0.0001", "12345678.1234"]}
 
 
+#: What is NULL of types with structs, which the systems spell differently.
+NO_STRUCT = {"S": "CASE WHEN false THEN {'a': CAST(1 AS BIGINT), 'b': 'x'} END", "E": "CASE WHEN false THEN [{'x': 0e0, 'l': ['a']}] END"}
+
+
 def literal(kind, value, sql_type=None):
     """A value as an expression of a type."""
+    if kind in NO_STRUCT:
+        return value or NO_STRUCT[kind]
+    if kind in NESTED:
+        return f"CAST({value or 'NULL'} AS {TYPES[kind][0]})"
     if value is None:
         return "NULL" if sql_type is None else f"CAST(NULL AS {IN_SQL.get(sql_type, sql_type)})"
     if kind in "BI" and sql_type is None:
         return f"({value})" if value.startswith("-") else value
     quoted = "'" + value.replace("'", "''") + "'"
-    if kind == "T":
+    if kind in "TQ":
         return quoted
     return f"CAST({quoted} AS {IN_SQL.get(sql_type, sql_type) or TYPES[kind][0]})"
 
@@ -90,7 +112,8 @@ class Table:
         columns = ", ".join(f"{c.name} {c.sql_type}" for c in self.columns)
         yield f"CREATE OR REPLACE TABLE {self.name} ({columns})"
         if rows := self.rows():
-            cells = ["(" + ", ".join(literal("T", v) for v in row) + ")" for row in rows]
+            kinds = [c.kind if c.kind in NESTED else "T" for c in self.columns]
+            cells = ["(" + ", ".join("NULL" if v is None else literal(k, v) for k, v in zip(kinds, row)) + ")" for row in rows]
             yield f"INSERT INTO {self.name} VALUES {', '.join(cells)}"
 
     def schema(self):
@@ -99,7 +122,7 @@ class Table:
         return f"CREATE TABLE {self.name} ({columns})\n"
 
     def inline(self):
-        return Inline(self.name, [c for c in self.columns if c.kind not in NESTED])
+        return Inline(self.name, self.columns)
 
 
 class Inline(Node):
@@ -139,16 +162,18 @@ def values_of(rng, kind, sql_type, rows):
     return [None if rng.random() < nulls else rng.choice(pool) for _ in range(rows)]
 
 
-def random_tables(rng):
-    """Some tables that share names of columns, most of them with the same kinds."""
-    usual = {"k": "I", "a": "I", "b": "T"} | {name: rng.choice(ALL_KINDS) for name in "cdefg"}
+def random_tables(rng, kinds=""):
+    """Some tables that share names of columns, most of them with the same kinds. Half of the other columns are of `kinds`,
+    if there are any."""
+    any_kind = lambda: rng.choice(kinds if kinds and rng.random() < 0.5 else ALL_KINDS)
+    usual = {"k": "I", "a": "I", "b": "T"} | {name: any_kind() for name in "cdefg"}
     tables = []
     for name in ("t1", "t2", "t3", "t4"):
         rows = 0 if rng.random() < 0.08 else rng.choice([1, 2, 3, 5, 6, 8, 10, 12])
         names = ["k"] * (rng.random() < 0.8) + rng.sample("abcdefg", rng.choice([1, 2, 3, 4, 5]))
         columns = []
         for column in names:
-            kind = usual[column] if rng.random() < 0.85 else rng.choice(ALL_KINDS)
+            kind = usual[column] if rng.random() < 0.85 else any_kind()
             sql_type = rng.choice(TYPES[kind])
             columns.append(Column(column, kind, sql_type, values_of(rng, kind, sql_type, rows)))
         if all(c.kind in NESTED for c in columns):
@@ -163,8 +188,10 @@ ENCODINGS = {"csv": True, "jsonl": True, "msgpack": True, "cbor": True, "buren":
 
 def random_encoding(rng, tables):
     """An encoding that can hold the tables."""
-    flat = all(c.kind not in NESTED for table in tables for c in table.columns)
-    return rng.choice([encoding for encoding in ENCODINGS if flat or encoding != "csv"])
+    kinds = {c.kind for table in tables for c in table.columns}
+    out = {"csv"} if kinds & set(NESTED) else set()
+    out |= {"buren"} if "M" in kinds else set()
+    return rng.choice([encoding for encoding in ENCODINGS if encoding not in out])
 
 
 def write(tables, db, directory, encoding, binary):

@@ -43,6 +43,8 @@ class Variants:
             return None
         if not isinstance(base, compare.Result):
             return f"{variant} gives rows, and one worker says {base.message}"
+        if variant in ("program", "processes"):
+            base, other = compare.plain(base), compare.plain(other)
         if how := compare.difference(base, other, statement.ordered):
             return f"{variant}: other {how}\n{other}\nand with one worker\n{base}"
         return None
