@@ -157,6 +157,12 @@ impl Columns {
             ),
             ("list_extract" | "flatten", [list, ..]) => self.holds(list).items().clone(),
             ("list_value", items) => self.one_of(items.iter()).in_lists(),
+            ("list_zip", lists) => {
+                let fields = lists.iter().enumerate();
+                let field =
+                    |(place, list): (usize, &Expr)| (format!("c{place}"), self.holds(list).items().clone());
+                Holds::in_structs(fields.map(field).collect()).in_lists()
+            }
             (name, args) if CHOICES.contains(&name) => {
                 self.one_of(args.iter().skip(usize::from(name == "nvl2")))
             }
