@@ -12,9 +12,10 @@ use super::syntax::commas;
 use super::unnest::Unnested;
 use super::wildcard::{self, Given};
 use super::{Binder, Bound, names, pivot, window};
-use crate::algebra::{Aggregate, Call, ColumnId, Expr, Filter, Rel, SortKey};
+use crate::algebra::{Aggregate, Call, ColumnId, Expr, Filter, Kind, Rel, SortKey};
 use crate::error::{Error, Result};
 use crate::rules::hash::hash;
+use crate::rules::unique;
 
 /// A column of the result.
 struct Item<'q> {
@@ -332,7 +333,7 @@ impl<'a> Binder<'a> {
         is_inner: bool,
         distinction: Option<&Distinct>,
         on: Option<Vec<OrderTarget>>,
-        order: Vec<Ordering<'_>>,
+        mut order: Vec<Ordering<'_>>,
         range: Range,
     ) -> Result<Bound> {
         let mut computed = Vec::new();
@@ -350,31 +351,51 @@ impl<'a> Binder<'a> {
             };
             fields.push(Field { name, id });
         }
+        let parts = match distinction {
+            Some(Distinct::Distinct) => parts_of(&computed),
+            _ => vec![],
+        };
         let mut rel = mapped(rel, computed);
         if let Some(on) = on {
             return self.distinct_on(rel, fields, on, order, range);
         }
         if matches!(distinction, Some(Distinct::Distinct)) {
-            let given: BTreeSet<ColumnId> = fields.iter().map(|field| field.id).collect();
-            let made = window::made(&rel);
-            for key in &order {
-                if let OrderTarget::Expr(e) = &key.target
-                    && let Some(id) = e
-                        .columns()
-                        .into_iter()
-                        .find(|id| (scope.has(*id) || made.contains(id)) && !given.contains(id))
-                {
-                    return Err(Error::Invalid(format!(
-                        "ORDER BY of SELECT DISTINCT reads '{}', which is not selected",
-                        self.name_of(id, scope)
-                    ))
-                    .at(key.written.span()));
-                }
-            }
+            self.order_distinct(&mut order, &rel, &parts, &fields, scope)?;
             rel = distinct(rel, fields.iter().map(|field| field.id).collect());
         }
         let keys = self.sort_keys(order, &fields);
         Ok(Bound { rel: self.limited(sorted(rel, keys), range)?, fields })
+    }
+
+    /// Lets the keys of ORDER BY read what SELECT DISTINCT gives. `parts` are the columns that it computes.
+    ///
+    /// # Errors
+    /// A key reads something else.
+    fn order_distinct(
+        &self,
+        order: &mut [Ordering<'_>],
+        rel: &Rel,
+        parts: &[(ColumnId, Expr)],
+        fields: &[Field],
+        scope: &Scope,
+    ) -> Result<()> {
+        let given: BTreeSet<ColumnId> = fields.iter().map(|field| field.id).collect();
+        // Rows that these columns tell apart stay as they are, with their aggregates too.
+        let is_distinct = unique::keys(rel).is_some_and(|keys| keys.iter().all(|key| given.contains(key)));
+        let made = if is_distinct { window::made(rel) } else { rel.columns() };
+        for key in order {
+            let OrderTarget::Expr(e) = &mut key.target else { continue };
+            read_parts(e, parts);
+            let mut read = e.columns().into_iter();
+            if let Some(id) = read.find(|id| (scope.has(*id) || made.contains(id)) && !given.contains(id)) {
+                return Err(Error::Invalid(format!(
+                    "ORDER BY of SELECT DISTINCT reads '{}', which is not selected",
+                    self.name_of(id, scope)
+                ))
+                .at(key.written.span()));
+            }
+        }
+        Ok(())
     }
 
     fn sort_keys(&self, order: Vec<Ordering<'_>>, fields: &[Field]) -> Vec<SortKey> {
@@ -462,6 +483,20 @@ impl<'a> Binder<'a> {
         });
         let order: Vec<SortKey> = order.collect();
         Ok(Bound { rel: self.limited(sorted(rel, order), range)?, fields })
+    }
+}
+
+/// The computed columns that may stand for a part of a key of ORDER BY.
+fn parts_of(computed: &[(ColumnId, Expr)]) -> Vec<(ColumnId, Expr)> {
+    computed.iter().filter(|(_, e)| !e.columns().is_empty() && !e.is_volatile()).cloned().collect()
+}
+
+/// Puts columns in the place of the parts of an expression that they have computed.
+fn read_parts(e: &mut Expr, parts: &[(ColumnId, Expr)]) {
+    let computed = parts.iter().find(|(_, part)| *part == *e).map(|(id, _)| *id);
+    match computed {
+        Some(id) => e.kind = Kind::Column(id),
+        None => e.children_mut().into_iter().for_each(|child| read_parts(child, parts)),
     }
 }
 
