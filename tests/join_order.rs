@@ -60,21 +60,6 @@ fn the_relation_that_keeps_few_rows_is_joined_early() {
 }
 
 #[test]
-fn a_column_that_a_view_computes_keeps_no_join_in_its_place() {
-    let home = tempfile::tempdir().unwrap();
-    write_tables(home.path());
-    let view = "(SELECT s.*, i.title, s.id > i.item AS is_late FROM '@/sales.parquet' s \
-                JOIN '@/items.parquet' i ON s.item = i.item) v";
-    let sql = format!(
-        "SELECT count(*) AS n, count_if(is_late) AS late, max(title) AS most FROM {view} \
-         JOIN '@/shops.parquet' p ON v.shop = p.shop JOIN '@/towns.parquet' t ON p.town = t.town WHERE t.town = 17"
-    );
-    let plan = printed(home.path(), &format!("EXPLAIN {sql}"));
-    assert_eq!(scans(&plan), ["sales", "shops", "towns", "items"], "{plan}");
-    assert_eq!(printed(home.path(), &sql), "n,late,most\n2000,1950,item 917\n");
-}
-
-#[test]
 fn a_key_that_can_fail_keeps_its_place() {
     let home = tempfile::tempdir().unwrap();
     let number = "CASE WHEN range < 100000 THEN 'no number' ELSE CAST(range % 10 AS VARCHAR) END";

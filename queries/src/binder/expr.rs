@@ -493,12 +493,17 @@ impl<'a> Binder<'a> {
     pub(super) fn listed(&mut self, query: &Query, env: &Env<'_>) -> Result<Expr> {
         let (rel, column) = self.one_column(query, env)?;
         let function = self.functions.aggregate("array_agg");
+        // Lists and structs it can't put in order; the rows come in theirs where the subquery is not correlated.
+        let mut order_by = order_of(&rel).to_vec();
+        if order_by.iter().any(|key| key.expr.data_type.is_nested()) {
+            order_by.clear();
+        }
         let call = Call {
             function: function.ok_or_else(|| Error::Invalid("there is no aggregate 'array_agg'".into()))?,
             args: vec![self.columns.read(column)],
             distinct: false,
             filter: None,
-            order_by: order_of(&rel).to_vec(),
+            order_by,
             ignore_nulls: None,
         };
         let holds = self.columns.holds_of_aggregate(&call);

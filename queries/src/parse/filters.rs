@@ -13,16 +13,36 @@ pub fn with_where(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             && at.checked_sub(1).is_some_and(|before| said.token(before) == Some(&Token::RParen))
             && said.token(at + 1) == Some(&Token::LParen)
             && !said.is(at + 2, "WHERE")
+            && !names_columns(&said, at + 1)
     };
     let bare: Vec<usize> =
         (0..said.len()).filter(|at| is_bare(*at)).map(|at| said.before(at + 2).len()).collect();
-    let mut tokens = tokens;
-    for place in bare.into_iter().rev() {
-        let Some(span) = tokens.get(place).map(|token| token.span) else { continue };
-        let word = Word { value: "WHERE".into(), quote_style: None, keyword: Keyword::WHERE };
-        tokens.insert(place, TokenWithSpan { token: Token::Word(word), span });
+    if bare.is_empty() {
+        return tokens;
     }
-    tokens
+    let mut out = Vec::with_capacity(tokens.len() + bare.len());
+    let mut bare = bare.into_iter().peekable();
+    for (place, token) in tokens.into_iter().enumerate() {
+        if bare.next_if_eq(&place).is_some() {
+            let word = Word { value: "WHERE".into(), quote_style: None, keyword: Keyword::WHERE };
+            out.push(TokenWithSpan { token: Token::Word(word), span: token.span });
+        }
+        out.push(token);
+    }
+    out
+}
+
+/// Whether parentheses have nothing but names in them, as behind the alias of a table: `range(3) filter(x)`.
+fn names_columns(said: &Said<'_>, opening: usize) -> bool {
+    let mut at = opening + 1;
+    while matches!(said.token(at), Some(Token::Word(_))) {
+        match said.token(at + 1) {
+            Some(Token::Comma) => at += 2,
+            Some(Token::RParen) => return true,
+            _ => return false,
+        }
+    }
+    false
 }
 
 #[cfg(test)]

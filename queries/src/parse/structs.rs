@@ -50,7 +50,7 @@ mod tests {
             ),
             ("SELECT x::MAP(INT, STRUCT(a INT))", "SELECT x::Map(INT, STRUCT<a INT>)"),
             ("SELECT a FROM t AS struct(a, b)", "SELECT a FROM t AS struct (a, b)"),
-            ("SELECT struct(a IS NULL, b)", "SELECT struct(a IS NULL, b)"),
+            ("SELECT struct(a IS NULL, b)", "SELECT STRUCT(a IS NULL, b)"),
         ] {
             let Ok(Statement::Query(query)) = parse(text) else { panic!("no query: {text}") };
             assert_eq!(query.to_string(), read);

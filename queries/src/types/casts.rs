@@ -22,7 +22,8 @@ impl Types {
     /// bytes, nor back: what Arrow makes of it depends on its units.
     pub fn cast(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
         let from = &e.data_type;
-        if let Some(help) = no_number(from, to) {
+        let is_null = e.as_literal().is_some_and(|value| value.is_null());
+        if let Some(help) = no_number(from, to).filter(|_| !is_null) {
             let cast = if safe { "TRY_CAST" } else { "CAST" };
             return Err(Error::Unsupported(format!("{cast} from {} to {}{help}", shown(from), shown(to))));
         }

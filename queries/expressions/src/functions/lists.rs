@@ -30,6 +30,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
 use arrow_select::concat::concat;
@@ -236,6 +237,10 @@ pub(super) fn over_rows(
     }
     let parts = (0..rows).step_by(part).map(|from| over(from..rows.min(from + part)));
     let parts = parts.collect::<Result<Vec<_>>>()?;
+    let items: usize = parts.iter().filter_map(|part| Some(part.as_list_opt::<i32>()?.values().len())).sum();
+    if i32::try_from(items).is_err() {
+        return exec_err!("lists of {items} items beside each other, of which there may be {}", i32::MAX);
+    }
     let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
     Ok(ColumnarValue::Array(concat(&parts)?))
 }

@@ -17,7 +17,7 @@ pub fn normalise(expr: &mut Expr) -> ControlFlow<Error> {
         (literal.value.as_ref(), &literal.leading_field, &literal.last_field)
     {
         let number = number.as_ref().clone();
-        let number = if has_fractions(unit) { number } else { cast(number, DataType::BigInt(None)) };
+        let number = if has_fractions(unit) { number } else { cast(cut(number), DataType::BigInt(None)) };
         let text = Expr::BinaryOp {
             left: Box::new(cast(number, DataType::Varchar(None))),
             op: BinaryOperator::StringConcat,
@@ -72,6 +72,22 @@ pub(super) fn number(value: &Value) -> Option<&str> {
 fn has_fractions(unit: &DateTimeField) -> bool {
     use DateTimeField::{Millisecond, Milliseconds, Second, Seconds};
     matches!(unit, Second | Seconds | Millisecond | Milliseconds)
+}
+
+/// A number that is written with a point, without what stands behind it.
+fn cut(mut number: Expr) -> Expr {
+    let literal = match &mut number {
+        Expr::UnaryOp { expr, .. } => expr.as_mut(),
+        other => other,
+    };
+    if let Expr::Value(value) = literal
+        && let Value::Number(digits, _) = &mut value.value
+        && !digits.contains(['e', 'E'])
+        && let Some((whole, _)) = digits.split_once('.')
+    {
+        *digits = if whole.is_empty() { "0".into() } else { whole.into() };
+    }
+    number
 }
 
 fn cast(expr: Expr, data_type: DataType) -> Expr {

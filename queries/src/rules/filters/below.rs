@@ -216,7 +216,7 @@ fn parts(e: &Expr) -> usize {
 }
 
 /// Whether a predicate stays small once columns are replaced.
-pub fn is_small(predicate: &Expr, computed: &BTreeMap<ColumnId, &Expr>) -> bool {
+fn is_small(predicate: &Expr, computed: &BTreeMap<ColumnId, &Expr>) -> bool {
     let mut more = 0_usize;
     predicate.look(&mut |e| {
         if let Some(e) = e.as_column().and_then(|id| computed.get(&id)) {

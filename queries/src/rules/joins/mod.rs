@@ -9,7 +9,6 @@
 //! - [`reduced`]: groups that a join asks for, before the order is looked for.
 //! - [`early`]: groups before a join, once the order is known.
 //! - [`partial`]: groups of some of the relations, before the order is looked for.
-//! - [`lifted`]: computed columns that stand between joins, above them.
 //! - [`region`]: a tree of joins, taken apart.
 //! - [`connected`]: the order of the text without needless cross products.
 //! - [`conflicts`]: which joins may change places.
@@ -21,7 +20,6 @@ pub mod conflicts;
 pub mod connected;
 pub mod early;
 pub mod graph;
-pub mod lifted;
 #[cfg(test)]
 mod orders;
 pub mod partial;
@@ -43,7 +41,7 @@ const LEAST_RELATIONS: usize = 3;
 
 /// Orders the joins of a tree.
 pub fn order(rel: Rel) -> Rel {
-    let rel = connected::connect(lifted::lift(rel));
+    let rel = connected::connect(rel);
     let places = Places::of(&rel);
     ordered(rel, 0, &places).0
 }

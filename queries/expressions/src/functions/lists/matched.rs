@@ -91,21 +91,24 @@ fn split(given: &Given) -> Result<ArrayRef> {
             lists.append_null();
             continue;
         }
-        let mut rest = texts.value(row);
+        let (text, mut at) = (texts.value(row), 0);
         if let Some(expression) = expressions.get(row)? {
-            while let Some(found) = expression.find(rest).filter(|_| !rest.is_empty()) {
+            while at < text.len()
+                && let Some(found) = expression.find_at(text, at)
+            {
                 let (mut from, mut to) = (found.start(), found.end());
-                if to == 0 {
-                    (from, to) = (first_char(rest), first_char(rest));
-                    if to == rest.len() {
+                if to == at {
+                    from = at + first_char(&text[at..]);
+                    to = from;
+                    if to == text.len() {
                         break;
                     }
                 }
-                lists.values().append_value(&rest[..from]);
-                rest = &rest[to..];
+                lists.values().append_value(&text[at..from]);
+                at = to;
             }
         }
-        lists.values().append_value(rest);
+        lists.values().append_value(&text[at..]);
         lists.append(true);
     }
     Ok(Arc::new(lists.finish()))
