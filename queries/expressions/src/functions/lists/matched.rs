@@ -48,10 +48,7 @@ struct Expressions<'a> {
 
 impl<'a> Expressions<'a> {
     fn new(name: &'static str, given: &'a Given, options: usize) -> Result<Expressions<'a>> {
-        let options = match given.args().get(options) {
-            Some(options) => Some(options.as_string_view()),
-            None => None,
-        };
+        let options = given.args().get(options).map(|options| options.as_string_view());
         Ok(Expressions { name, patterns: given.arg(1)?.as_string_view(), options, last: None })
     }
 
