@@ -92,7 +92,7 @@ class Queries(Recursion):
             # A column that is spelled in two ways would be one key for palais and two for DuckDB.
             if key and column_of(key) not in [column_of(k) for _, k in keys]:
                 keys.append((kind, key))
-        by, has_sets = self.group_by(keys, scope.around)
+        by, has_sets = self.group_by(keys)
         place = Place(scope, keys, has_sets=has_sets)
         listed = Place(scope, keys, has_sets=has_sets, windows=True)
         wanted = kinds or [rng.choice([kind for kind, _ in keys] + ["I", "F"]) for _ in range(rng.choice([1, 2, 3]))]
@@ -128,14 +128,15 @@ class Queries(Recursion):
         positions = [texts.index(key) + 1 for key in keys]
         return f" GROUP BY {', '.join(map(str, positions))}"
 
-    def group_by(self, keys, around):
-        """A GROUP BY clause, and whether it has several sets of keys. Where a query is around, DuckDB has the set without
-        keys once."""
+    def group_by(self, keys):
+        """A GROUP BY clause, and whether it has several sets of keys. In LATERAL the set without keys is not among them: of
+        no rows DuckDB gives no group of it there."""
         rng = self.rng
         if not keys:
             return (" GROUP BY ()", False) if self.chance(0.04) else ("", False)
         texts = [str(key) for _, key in keys]
         form = rng.choices(["plain", "rollup", "cube", "sets", "mixed", "tuple"], [20, 2, 2, 4, 1, 1])[0]
+        form = "sets" if self.laterals and form in ("rollup", "cube") else form
         if form in ("rollup", "cube"):
             return f" GROUP BY {form.upper()} ({', '.join(texts)})", True
         if form == "mixed" and len(texts) > 1:
@@ -144,7 +145,7 @@ class Queries(Recursion):
             return f" GROUP BY ({', '.join(texts)})", False
         if form == "sets":
             sets = [rng.sample(texts, rng.choice(range(len(texts) + 1))) for _ in range(rng.choice([1, 2, 3]))] + [texts]
-            sets = [s for i, s in enumerate(sets) if s or not around or [] not in sets[:i]]
+            sets = [s for s in sets if s or not self.laterals]
             rng.shuffle(sets)
             sets = [s[0] if len(s) == 1 and self.chance(0.5) else f"({', '.join(s)})" for s in sets]
             beside = f", ({', '.join(texts)})" if self.chance(0.1) else ""

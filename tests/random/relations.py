@@ -18,6 +18,8 @@ class Relations(Subqueries):
         #: Names that FROM can have, each with its columns as pairs of a name and a kind.
         self.tables = [(table.name, [(c.name, c.kind) for c in table.columns]) for table in tables]
         self.count = 0
+        #: How many LATERAL there are around what is made.
+        self.laterals = 0
 
     def fresh(self, letter):
         self.count += 1
@@ -141,6 +143,7 @@ class Relations(Subqueries):
 
     def lateral(self, columns, around, depth):
         """LATERAL with a query over the columns before it, and its columns."""
+        self.laterals += 1
         rng, reach = self.rng, Scope(columns, around)
         form = rng.choices(["any", "aggregate", "first"], [3, 2, 3])[0]
         if form == "any":
@@ -155,6 +158,7 @@ class Relations(Subqueries):
             query, made = self.select(reach, None, 0)
             if self.can_order(made, reach):
                 query = Node("", query, self.order(made), f" LIMIT {rng.choice([1, 1, 1, 2])}")
+        self.laterals -= 1
         alias = self.fresh("l")
         node = Node("from", "LATERAL (", query, f") AS {alias}")
         return node, [Column(alias, name, kind) for name, kind in made]
