@@ -43,7 +43,7 @@ class Queries(Recursion):
         if self.chance(0.35):
             return self.grouped(clause, where, scope, kinds, depth)
         place = Place(scope, windows=True)
-        if kinds is None and self.chance(0.12) and not any(c.bare for c in columns) and len({c.name for c in columns}) == len(columns):
+        if kinds is None and self.chance(0.12) and not any(c.bare or c.partial for c in columns) and len({c.name for c in columns}) == len(columns):
             return self.star(clause, where, columns, place)
         wanted = kinds or [self.kind(place) for _ in range(rng.choice([1, 2, 2, 3]))]
         items = [(self.expression(kind, place, rng.choice([0, 1, depth])), kind) for kind in wanted]

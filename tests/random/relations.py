@@ -224,10 +224,11 @@ class Relations(Subqueries):
         weights = [3, 2, 1, 1] if self.family != "json" else [1, 1, 1, 6]
         form = rng.choices(list(forms), weights)[0]
         if form == "J":
-            # Of what is no object DuckDB has other keys and ids.
             value = self.expression(rng.choice("JQ"), place, 1)
             right = [rng.choice(["json_each", "json_each", "json_tree"]), "(", value, rng.choice(["", "", ", '$.b'"]), f") AS {alias}"]
-            more = [Column(alias, "key", "T"), Column(alias, "value", "J"), Column(alias, "type", "T"), Column(alias, "fullkey", "T")]
+            # Numbers without a sign, which are there too, are not alike beside others.
+            kinds = {"key": "T", "value": "J", "type": "T", "atom": "J", "fullkey": "T", "path": "T"}
+            more = [Column(alias, name, kind, partial=True) for name, kind in kinds.items()]
         elif form == "range":
             right = [rng.choice(["range", "generate_series"]), "(least(", self.expression("I", place, 0), f", 4)) AS {alias}(i)"]
             more = [Column(alias, "i", "I")]

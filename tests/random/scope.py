@@ -6,10 +6,12 @@ from tree import Node
 class Column:
     """A column of a FROM clause."""
 
-    def __init__(self, alias, name, kind, bare=False):
+    def __init__(self, alias, name, kind, bare=False, partial=False):
         self.alias, self.name, self.kind = alias, name, kind
         #: Whether it has no table: a column of USING.
         self.bare = bare
+        #: Whether its table has more columns than those that are known.
+        self.partial = partial
 
 
 class Scope:
