@@ -209,7 +209,8 @@ class Relations(Subqueries):
             kept = [c for c in columns + more if c.name not in using]
             return Node("from", left, f" {how} {source} AS {alias} USING ({', '.join(using)})"), bare + kept
         if self.chance(0.12):
-            side = Place(Scope(rng.choice([columns, more])), subqueries=False)
+            named, beside = rng.choice([(columns, more), (more, columns)])
+            side = Place(Scope(named, beside=beside), subqueries=False)
             conditions.append(str(self.expression("B", side, 1)))
         rng.shuffle(conditions)
         return Node("from", left, f" {how} {source} AS {alias} ON ", Many(conditions, " AND ", least=len(conditions))), scope.columns

@@ -17,15 +17,17 @@ class Column:
 class Scope:
     """The columns of a FROM clause, and the scope around its query, if it may name that."""
 
-    def __init__(self, columns, around=None):
+    def __init__(self, columns, around=None, beside=()):
         self.columns, self.around = columns, around
+        #: Columns that are there too and shall not be named.
+        self.beside = beside
 
     def aliases(self):
         return {column.alias for column in self.columns}
 
     def spell(self, rng, column):
         """The column as it is written here."""
-        alone = column.bare or sum(c.name == column.name for c in self.columns) == 1
+        alone = column.bare or sum(c.name == column.name for c in [*self.columns, *self.beside]) == 1
         if column.bare or (alone and rng.random() < 0.4):
             return Node(column.kind, column.name)
         return Node(column.kind, f"{column.alias}.{column.name}")
