@@ -30,10 +30,12 @@ impl Types {
         if to.is_nested() && !from.is_nested() && !from.is_null() {
             return Err(Error::Unsupported(format!("CAST from {} to {}", shown(from), shown(to))));
         }
-        if let (DataType::List(from), DataType::List(to)) = (from, to)
-            && from.data_type() != to.data_type()
+        if let (DataType::List(items), DataType::List(wanted)) = (from, to)
+            && items.data_type() != wanted.data_type()
         {
-            return self.items_as(e, to.data_type(), safe);
+            // Lists of files may name their items otherwise.
+            let list = self.items_as(e, wanted.data_type(), safe)?;
+            return Ok(self.cast_to(list, to, safe));
         }
         match (from, to) {
             (DataType::Map(..), DataType::Map(..)) if from != to => return self.map_as(e, to, safe),

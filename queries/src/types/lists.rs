@@ -177,7 +177,8 @@ impl Types {
             (from, to) if from == to => Ok(e),
             (DataType::Null, _) if e.as_literal().is_some() => Ok(Expr::null(to)),
             (DataType::List(from), DataType::List(item)) if from.data_type() != item.data_type() => {
-                self.items_as(e, item.data_type(), safe)
+                let list = self.items_as(e, item.data_type(), safe)?;
+                Ok(self.cast_to(list, to, safe))
             }
             (DataType::Map(..), DataType::Map(..)) => self.map_as(e, to, safe),
             _ if safe => self.cast(e, to, true),

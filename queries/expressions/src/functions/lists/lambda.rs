@@ -121,7 +121,8 @@ impl ScalarUDFImpl for OverItems {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(match self.lambda.makes {
             Makes::Lists => list_of(&self.lambda.gives),
-            Makes::Chosen => types.first().cloned().unwrap_or(DataType::Null),
+            // Lists of files may name their items otherwise.
+            Makes::Chosen => types.first().map_or(DataType::Null, |list| list_of(&item_of(list))),
             Makes::One { .. } => self.lambda.gives.clone(),
         })
     }
