@@ -44,7 +44,7 @@ LISTS = {
         "list_sort([list_distinct({L})|list_intersect({L}, {L0})])",
         "list_resize({L}, [0|1|3][|, 7|, {I0}])",
         "list_where({L}, [true, false, true])",
-        "list_where({L}, list_transform({L0}, lambda it: it > 1))",
+        "list_where({L}, list_transform({L0}, lambda it: coalesce(it > 1, false)))",
         "list_select({L}, [2, 1, 5])",
         "list_select({L}, list_filter({L0}, lambda it: it > 0 AND it < 5))",
         "flatten([{L}, {L0}])",
