@@ -2,50 +2,20 @@
 //! DuckDB answers the statements with options that it has too.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
-use process::{Finished, palais, run};
+use compared::{duckdb, fails, rows, within};
+use process::run;
 use tempfile::TempDir;
 
+#[path = "support/compared.rs"]
+#[allow(dead_code, reason = "not all of it is used here")]
+mod compared;
 #[path = "support/process.rs"]
 mod process;
 
 fn write(dir: &TempDir, name: &str, bytes: &[u8]) {
     fs::write(dir.path().join(name), bytes).expect("it can be written");
-}
-
-/// A statement in which the files lie in a directory.
-fn within(dir: &TempDir, sql: &str) -> String {
-    sql.replace("DIR", &dir.path().display().to_string())
-}
-
-fn ask(dir: &TempDir, flags: &[&str], sql: &str) -> Finished {
-    let sql = within(dir, sql);
-    palais([&["query", &sql, "--format", "csv"], flags].concat())
-}
-
-/// What palais prints as csv, without the names of the columns.
-fn rows(dir: &TempDir, flags: &[&str], sql: &str) -> String {
-    let done = ask(dir, flags, sql);
-    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
-    done.stdout.split_once('\n').map(|(_, rows)| rows.to_string()).unwrap_or_default()
-}
-
-fn fails(dir: &TempDir, flags: &[&str], sql: &str, parts: &[&str]) {
-    let done = ask(dir, flags, sql);
-    assert_ne!(done.code(), Some(0), "{sql}: {}", done.stdout);
-    for part in parts {
-        assert!(done.stderr.contains(part), "{sql}: '{part}' is not in {}", done.stderr);
-    }
-}
-
-fn duckdb(dir: &TempDir, sql: &str) -> String {
-    let python = Path::new(".venv/bin/python");
-    let python = if python.exists() { python } else { Path::new("python3") };
-    let done = run(Command::new(python).args(["tests/oracle/ask.py", &within(dir, sql)]));
-    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
-    done.stdout
 }
 
 /// A directory with files as they come.

@@ -3,51 +3,17 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
-use process::{Finished, palais, run};
+use compared::{answer, duckdb, fails, rows, within};
+use process::palais;
 use tempfile::TempDir;
 
+#[path = "support/compared.rs"]
+#[allow(dead_code, reason = "not all of it is used here")]
+mod compared;
 #[path = "support/process.rs"]
 mod process;
-
-/// A statement in which the files lie in a directory.
-fn within(dir: &TempDir, sql: &str) -> String {
-    sql.replace("DIR", &dir.path().display().to_string())
-}
-
-fn ask(dir: &TempDir, flags: &[&str], sql: &str) -> Finished {
-    let sql = within(dir, sql);
-    palais([&["query", &sql, "--format", "csv"], flags].concat())
-}
-
-/// What palais prints as csv, without the names of the columns, and what it says besides.
-fn answer(dir: &TempDir, flags: &[&str], sql: &str) -> (String, String) {
-    let done = ask(dir, flags, sql);
-    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
-    (done.stdout.split_once('\n').map(|(_, rows)| rows.to_string()).unwrap_or_default(), done.stderr)
-}
-
-fn rows(dir: &TempDir, flags: &[&str], sql: &str) -> String {
-    answer(dir, flags, sql).0
-}
-
-fn fails(dir: &TempDir, flags: &[&str], sql: &str, parts: &[&str]) {
-    let done = ask(dir, flags, sql);
-    assert_ne!(done.code(), Some(0), "{sql}: {}", done.stdout);
-    for part in parts {
-        assert!(done.stderr.contains(part), "{sql}: '{part}' is not in {}", done.stderr);
-    }
-}
-
-fn duckdb(dir: &TempDir, sql: &str) -> String {
-    let python = Path::new(".venv/bin/python");
-    let python = if python.exists() { python } else { Path::new("python3") };
-    let done = run(Command::new(python).args(["tests/oracle/ask.py", &within(dir, sql)]));
-    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
-    done.stdout
-}
 
 fn directory(files: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().expect("a directory can be made");

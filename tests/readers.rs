@@ -1,12 +1,14 @@
 //! `read_csv()` and the like: files with DuckDB's names for how they are read. DuckDB answers the same statements.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
-use process::{palais, run};
+use compared::{duckdb, rows, within};
+use process::palais;
 use tempfile::TempDir;
 
+#[path = "support/compared.rs"]
+#[allow(dead_code, reason = "not all of it is used here")]
+mod compared;
 #[path = "support/process.rs"]
 mod process;
 
@@ -30,26 +32,6 @@ fn files() -> TempDir {
     let made = palais(["convert", &within(&dir, "DIR/none.csv"), &within(&dir, "DIR/none.parquet")]);
     assert_eq!(made.code(), Some(0), "{}", made.stderr);
     dir
-}
-
-/// What palais prints as csv, without the names of the columns.
-fn rows(sql: &str) -> String {
-    let done = palais(["query", sql, "--format", "csv"]);
-    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
-    done.stdout.split_once('\n').map(|(_, rows)| rows.to_string()).unwrap_or_default()
-}
-
-fn duckdb(sql: &str) -> String {
-    let python = Path::new(".venv/bin/python");
-    let python = if python.exists() { python } else { Path::new("python3") };
-    let done = run(Command::new(python).args(["tests/oracle/ask.py", sql]));
-    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
-    done.stdout
-}
-
-/// A statement in which the files lie in a directory.
-fn within(dir: &TempDir, sql: &str) -> String {
-    sql.replace("DIR", &dir.path().display().to_string())
 }
 
 #[test]
@@ -79,8 +61,7 @@ fn both_systems_answer_alike() {
         "SELECT (SELECT max(n) FROM read_csv('DIR/codes.csv')) + id FROM read_csv('DIR/bars.csv', delim = '|', quote = '''') ORDER BY 1",
         "WITH t AS (FROM read_csv('DIR/codes.csv')) SELECT count(*) FROM t",
     ] {
-        let sql = within(&dir, sql);
-        assert_eq!(rows(&sql), duckdb(&sql), "{sql}");
+        assert_eq!(rows(&dir, &[], sql), duckdb(&dir, sql), "{sql}");
     }
 }
 
@@ -99,7 +80,7 @@ fn they_stand_wherever_a_table_does() {
     let sql = within(&dir, &format!("{copied}; SELECT count(*) AS c FROM 'DIR/out.parquet'"));
     let done = palais(["query", &sql]);
     assert!(done.stdout.ends_with("2\n"), "{}{}", done.stdout, done.stderr);
-    assert_eq!(rows(&within(&dir, "SELECT line FROM read_text('DIR/bad.csv') LIMIT 1")), "\"a,b\"\n");
+    assert_eq!(rows(&dir, &[], "SELECT line FROM read_text('DIR/bad.csv') LIMIT 1"), "\"a,b\"\n");
 }
 
 #[test]

@@ -20,7 +20,8 @@ use crate::binder::nested;
 use crate::compile;
 use crate::types::{items, json, maps, structs};
 
-/// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, lists of timestamps, and casts of lists, structs and maps to text.
+/// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, lists of timestamps, and casts of lists, structs
+/// and maps to text.
 const SYNTAX: [&str; 11] = [
     zone::NAME,
     "text_extract",

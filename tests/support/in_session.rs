@@ -4,6 +4,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use expected::{cell, same_rows};
 use formats::discover::SchemaChoice;
 use formats::rows::cells::Cells;
+use session::writers::{ResultFormat, shape};
 use session::{Result, Session};
 use sqllogictest::{QueryExpect, SortMode};
 
@@ -24,7 +25,7 @@ pub fn with_tables(session: Session, tables: &[String]) -> Session {
     session
 }
 
-/// The rows as `tests/slt` has them.
+/// The rows as `tests/slt` has them: nested columns are the text that csv has.
 fn cells(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     let column = |column: &ArrayRef| {
         let (values, nulls) = (Cells::new(column).expect("it can be printed"), column.logical_nulls());
@@ -37,6 +38,8 @@ fn cells(batches: &[RecordBatch]) -> Vec<Vec<String>> {
         (0..column.len()).map(|row| cell((!is_null(row)).then(|| value(row)))).collect::<Vec<_>>()
     };
     let of = |batch: &RecordBatch| {
+        let (_, lay_out) = shape(ResultFormat::Csv, &batch.schema());
+        let batch = lay_out(batch.clone()).expect("nested columns have a text");
         let columns: Vec<Vec<String>> = batch.columns().iter().map(column).collect();
         let row = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
         (0..batch.num_rows()).map(row).collect::<Vec<Vec<String>>>()

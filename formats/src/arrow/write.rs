@@ -16,7 +16,7 @@ use arrow_select::concat::concat;
 use schema::FormatOptions;
 
 use super::MAGIC;
-use crate::columns::types::read_schema;
+use crate::columns::types::{depth, read_schema};
 use crate::error::{Error, Result};
 use crate::writer::{Block, FileAssembler, FileEncoder};
 
@@ -71,22 +71,6 @@ impl Encoder {
         let pieces: Vec<&dyn Array> = batches.iter().map(|b| b.column(column).as_ref()).collect();
         let array = cast(&concat(&pieces)?, self.schema.field(column).data_type())?;
         compact(array)
-    }
-}
-
-/// How many lists, structs and maps a type has within one another.
-fn depth(data_type: &DataType) -> usize {
-    match data_type {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => 1 + depth(item.data_type()),
-        DataType::Struct(fields) => {
-            1 + fields.iter().map(|field| depth(field.data_type())).max().unwrap_or(0)
-        }
-        _ => 0,
     }
 }
 

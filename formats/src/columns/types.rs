@@ -23,6 +23,24 @@ pub fn read_type(file: &DataType) -> DataType {
     }
 }
 
+/// How many lists, structs and maps a type has within one another.
+pub fn depth(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::RunEndEncoded(_, item)
+        | DataType::Map(item, _) => 1 + depth(item.data_type()),
+        DataType::Dictionary(_, values) => depth(values),
+        DataType::Struct(fields) => {
+            1 + fields.iter().map(|field| depth(field.data_type())).max().unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
 /// Refuses columns of a type that no operator knows.
 pub fn check_readable(file: &Schema) -> Result<()> {
     let union = file.flattened_fields().into_iter().find(|f| matches!(f.data_type(), DataType::Union(..)));

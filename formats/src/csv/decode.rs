@@ -10,7 +10,6 @@ use super::style::{Style, Styled};
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
-use crate::rows::parse::{self, Decimal, Float, Integer};
 use crate::rows::quotes::{Marks, State};
 use crate::rows::syntax::{Syntax, Token};
 use crate::rows::{Input, RecordParser};
@@ -70,20 +69,8 @@ impl Syntax for CsvSyntax {
     }
 
     #[inline(always)]
-    fn integer<T: Integer>(&self, value: &[u8]) -> Option<T> {
-        if self.printed && !parse::is_printed(value) { None } else { parse::integer(value) }
-    }
-
-    #[inline(always)]
-    fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
-        if self.printed { parse::printed_float(value) } else { parse::float(value) }
-    }
-
-    fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
-        match self.printed && !parse::is_printed(value) {
-            true => None,
-            false => parse::decimal(value, precision, scale),
-        }
+    fn takes_printed(&self) -> bool {
+        self.printed
     }
 }
 

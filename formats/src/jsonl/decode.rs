@@ -9,7 +9,6 @@ use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::json_strings::unescape;
 use crate::rows::keys::{ColumnSlots, Keys, UNKNOWN, Unknown};
-use crate::rows::parse::{self, Decimal, Float, Integer};
 use crate::rows::syntax::{Syntax, Token};
 use crate::rows::walk::{Span, is_missing, missing, spans};
 use crate::rows::{Input, RecordParser};
@@ -71,20 +70,8 @@ impl Syntax for JsonSyntax {
     }
 
     #[inline(always)]
-    fn integer<T: Integer>(&self, value: &[u8]) -> Option<T> {
-        if self.printed && !parse::is_printed(value) { None } else { parse::integer(value) }
-    }
-
-    #[inline(always)]
-    fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
-        if self.printed { parse::printed_float(value) } else { parse::float(value) }
-    }
-
-    fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
-        match self.printed && !parse::is_printed(value) {
-            true => None,
-            false => parse::decimal(value, precision, scale),
-        }
+    fn takes_printed(&self) -> bool {
+        self.printed
     }
 }
 

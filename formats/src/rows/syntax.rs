@@ -102,10 +102,16 @@ pub trait Syntax: Copy {
         parse::boolean(value)
     }
 
+    /// Whether a number is only what a number is printed as: types were inferred from examples, and `007` is a code.
+    #[inline(always)]
+    fn takes_printed(&self) -> bool {
+        false
+    }
+
     /// A whole number.
     #[inline(always)]
     fn integer<T: Integer>(&self, value: &[u8]) -> Option<T> {
-        parse::integer(value)
+        if self.takes_printed() && !parse::is_printed(value) { None } else { parse::integer(value) }
     }
 
     /// A float of 16 bits.
@@ -116,12 +122,15 @@ pub trait Syntax: Copy {
     /// A float of 32 or 64 bits.
     #[inline(always)]
     fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
-        parse::float(value)
+        if self.takes_printed() { parse::printed_float(value) } else { parse::float(value) }
     }
 
     /// A decimal, as the value times 10^`scale`.
     fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
-        parse::decimal(value, precision, scale)
+        match self.takes_printed() && !parse::is_printed(value) {
+            true => None,
+            false => parse::decimal(value, precision, scale),
+        }
     }
 
     /// Days since 1970-01-01.

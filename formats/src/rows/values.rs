@@ -10,6 +10,7 @@ use arrow_schema::{DataType, Field, Schema};
 use schema::text::types::DEEPEST;
 
 use super::cells::{Cells, cast};
+use crate::columns::types::depth;
 use crate::error::{Error, Result};
 
 /// A column as it is written, with the columns in it.
@@ -107,7 +108,13 @@ fn ranges<O: OffsetSizeTrait>(offsets: &[O]) -> (usize, Vec<Range<usize>>) {
 /// Checks that every column is of a type that `leaf` takes, or lists, structs and maps of such; `what` is the encoding.
 pub fn check_nested(schema: &Schema, what: &str, leaf: fn(&DataType) -> bool) -> Result<()> {
     schema.fields().iter().try_for_each(|field| {
-        check(field.data_type(), leaf, DEEPEST).map_err(|wrong| Error::Schema {
+        let too_deep =
+            || format!("there are more than {DEEPEST} types within one another, which have no form");
+        let checked = match depth(field.data_type()) > DEEPEST {
+            true => Err(too_deep()),
+            false => check(field.data_type(), leaf),
+        };
+        checked.map_err(|wrong| Error::Schema {
             path: PathBuf::new(),
             message: format!(
                 "column '{}': {wrong} in {what}; cast it in the query, or write parquet or arrow",
@@ -117,11 +124,8 @@ pub fn check_nested(schema: &Schema, what: &str, leaf: fn(&DataType) -> bool) ->
     })
 }
 
-fn check(data_type: &DataType, leaf: fn(&DataType) -> bool, most: usize) -> Result<(), String> {
-    let within = |field: &Field| match most {
-        0 => Err(format!("there are more than {DEEPEST} types within one another, which have no form")),
-        _ => check(field.data_type(), leaf, most - 1),
-    };
+fn check(data_type: &DataType, leaf: fn(&DataType) -> bool) -> Result<(), String> {
+    let within = |field: &Field| check(field.data_type(), leaf);
     match data_type {
         DataType::List(item)
         | DataType::LargeList(item)
@@ -130,7 +134,7 @@ fn check(data_type: &DataType, leaf: fn(&DataType) -> bool, most: usize) -> Resu
         | DataType::FixedSizeList(item, _)
         | DataType::RunEndEncoded(_, item)
         | DataType::Map(item, _) => within(item),
-        DataType::Dictionary(_, values) => check(values, leaf, most),
+        DataType::Dictionary(_, values) => check(values, leaf),
         DataType::Struct(fields) => {
             for (i, field) in fields.iter().enumerate() {
                 if fields[..i].iter().any(|before| before.name() == field.name()) {

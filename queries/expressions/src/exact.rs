@@ -48,17 +48,10 @@ struct Exact {
 
 impl ScalarUDFImpl for Exact {
     fn name(&self) -> &str {
-        match self.to {
+        match &self.to {
             DataType::Float64 => "to_double",
             DataType::Float32 => "to_float",
-            DataType::Int8 => "to_tinyint",
-            DataType::Int16 => "to_smallint",
-            DataType::Int32 => "to_integer",
-            DataType::Int64 => "to_bigint",
-            DataType::UInt8 => "to_utinyint",
-            DataType::UInt16 => "to_usmallint",
-            DataType::UInt32 => "to_uinteger",
-            DataType::UInt64 => "to_ubigint",
+            to if to.is_integer() => "to_integer",
             _ => "to_decimal",
         }
     }

@@ -20,6 +20,7 @@ use crate::compile;
 use crate::dialect::{GLOB, IN};
 use crate::error::{Error, Result};
 use crate::meant;
+use crate::types::aggregates::is_ordered;
 use crate::types::structs;
 use expressions::functions::json::Holds;
 use expressions::functions::{quantified, zone};
@@ -493,9 +494,9 @@ impl<'a> Binder<'a> {
     pub(super) fn listed(&mut self, query: &Query, env: &Env<'_>) -> Result<Expr> {
         let (rel, column) = self.one_column(query, env)?;
         let function = self.functions.aggregate("array_agg");
-        // Lists and structs it can't put in order; the rows come in theirs where the subquery is not correlated.
+        // What it can't put in order comes in that of the rows where the subquery is not correlated.
         let mut order_by = order_of(&rel).to_vec();
-        if order_by.iter().any(|key| key.expr.data_type.is_nested()) {
+        if !order_by.iter().all(|key| is_ordered(&key.expr.data_type)) {
             order_by.clear();
         }
         let call = Call {

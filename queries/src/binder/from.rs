@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
-use schema::Table;
+use schema::{Source, Table};
 use sqlparser::ast::{
     CteAsMaterialized, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint,
     JoinOperator, ObjectName, Spanned, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
@@ -159,9 +159,10 @@ impl<'a> Binder<'a> {
             return self.relation(bound, Some(cte.name), alias);
         }
         let table = self.catalog.table(name).map_err(|error| self.no_table(name, error))?.clone();
-        let known = table.name.clone();
+        let (known, is_file) = (table.name.clone(), matches!(table.source, Source::Files(_)));
         let bound = self.scan(table, None);
-        self.relation(bound, Some(&known), alias)
+        let (rel, scope) = self.relation(bound, Some(&known), alias)?;
+        Ok((rel, if is_file && alias.is_none() { scope.with_stem(&known) } else { scope }))
     }
 
     /// What a name of WITH stands for. Its rows become a stage, unless it names columns of queries around it, or the

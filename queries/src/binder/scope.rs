@@ -34,6 +34,8 @@ pub struct Relation {
     pub name: Option<String>,
     /// The name of its table, where the alias takes its place.
     pub hidden: Option<String>,
+    /// What a file may be called besides, if it has no alias.
+    stem: Option<String>,
     /// Its columns.
     pub fields: Vec<Field>,
     /// The positions in `fields` of each lower-case name.
@@ -47,7 +49,7 @@ impl Relation {
         for (place, field) in fields.iter().enumerate() {
             by_name.entry(field.name.to_lowercase()).or_default().push(place);
         }
-        Relation { name, hidden, fields, by_name }
+        Relation { name, hidden, stem: None, fields, by_name }
     }
 
     /// The columns of a name.
@@ -195,12 +197,18 @@ impl Scope {
         self.relations.iter().find(|relation| relation.name.as_ref().is_some_and(|n| same(n, name)))
     }
 
+    /// Gives its relation, a file, the name that its path has before the first point of its last part.
+    pub fn with_stem(mut self, path: &str) -> Scope {
+        if let [relation] = self.relations.as_mut_slice() {
+            relation.stem = stem(path).map(str::to_string);
+        }
+        self
+    }
+
     /// The only file without an alias whose path has this before the first point of its last part.
     fn file(&self, name: &str) -> Option<&Relation> {
-        let mut files = self.relations.iter().filter(|relation| {
-            let path = relation.name.as_deref().filter(|_| relation.hidden.is_none());
-            path.and_then(stem).is_some_and(|stem| same(stem, name))
-        });
+        let is_called = |relation: &&Relation| relation.stem.as_ref().is_some_and(|stem| same(stem, name));
+        let mut files = self.relations.iter().filter(is_called);
         files.next().filter(|_| files.next().is_none())
     }
 
@@ -234,11 +242,10 @@ impl Scope {
     }
 }
 
-/// What a path has before the first point of its last part; `None` of other names.
+/// What a path has before the first point of its last part.
 fn stem(path: &str) -> Option<&str> {
-    let last = path.trim_end_matches('/').rsplit('/').next()?;
-    let stem = last.split('.').next()?;
-    (stem.len() < path.len() && !stem.is_empty()).then_some(stem)
+    let stem = path.trim_end_matches('/').rsplit('/').next()?.split('.').next()?;
+    (!stem.is_empty()).then_some(stem)
 }
 
 /// Of several columns the one of exactly this spelling, if the name is quoted.

@@ -353,7 +353,7 @@ impl<'a> Binder<'a> {
         }
         let parts = match distinction {
             Some(Distinct::Distinct) => parts_of(&computed),
-            _ => vec![],
+            _ => BTreeMap::new(),
         };
         let mut rel = mapped(rel, computed);
         if let Some(on) = on {
@@ -375,7 +375,7 @@ impl<'a> Binder<'a> {
         &self,
         order: &mut [Ordering<'_>],
         rel: &Rel,
-        parts: &[(ColumnId, Expr)],
+        parts: &BTreeMap<u64, Vec<(ColumnId, Expr)>>,
         fields: &[Field],
         scope: &Scope,
     ) -> Result<()> {
@@ -486,14 +486,22 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// The computed columns that may stand for a part of a key of ORDER BY.
-fn parts_of(computed: &[(ColumnId, Expr)]) -> Vec<(ColumnId, Expr)> {
-    computed.iter().filter(|(_, e)| !e.columns().is_empty() && !e.is_volatile()).cloned().collect()
+/// The computed columns that may stand for a part of a key of ORDER BY, by the hashes of their expressions.
+fn parts_of(computed: &[(ColumnId, Expr)]) -> BTreeMap<u64, Vec<(ColumnId, Expr)>> {
+    let mut parts: BTreeMap<u64, Vec<(ColumnId, Expr)>> = BTreeMap::new();
+    for (id, e) in computed.iter().filter(|(_, e)| !e.columns().is_empty() && !e.is_volatile()) {
+        parts.entry(hash(e)).or_default().push((*id, e.clone()));
+    }
+    parts
 }
 
 /// Puts columns in the place of the parts of an expression that they have computed.
-fn read_parts(e: &mut Expr, parts: &[(ColumnId, Expr)]) {
-    let computed = parts.iter().find(|(_, part)| *part == *e).map(|(id, _)| *id);
+fn read_parts(e: &mut Expr, parts: &BTreeMap<u64, Vec<(ColumnId, Expr)>>) {
+    if parts.is_empty() {
+        return;
+    }
+    let alike = parts.get(&hash(e)).into_iter().flatten();
+    let computed = alike.into_iter().find(|(_, part)| *part == *e).map(|(id, _)| *id);
     match computed {
         Some(id) => e.kind = Kind::Column(id),
         None => e.children_mut().into_iter().for_each(|child| read_parts(child, parts)),

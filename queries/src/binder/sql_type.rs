@@ -12,6 +12,7 @@ use sqlparser::tokenizer::Token;
 use crate::dialect::Palais;
 use crate::error::{Error, Result};
 use crate::meant;
+use crate::types::structs;
 
 /// The most digits of a decimal.
 const DIGITS: u64 = 38;
@@ -74,7 +75,9 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
                     field.field_name.as_ref().map_or_else(|| format!("c{i}"), |name| name.value.clone());
                 Ok(Field::new(name, arrow_type(&field.field_type)?, true))
             });
-            DataType::Struct(fields.collect::<Result<Fields>>()?)
+            let fields = fields.collect::<Result<Fields>>()?;
+            structs::check_names("STRUCT", fields.iter().map(|field| field.name()))?;
+            DataType::Struct(fields)
         }
         Sql::Custom(name, arguments) if arguments.is_empty() => {
             of_name(&name.to_string()).ok_or_else(|| unsupported(sql))?

@@ -134,5 +134,17 @@ pub fn check_order(call: &Call) -> Result<()> {
         let what = "ORDER BY a list, struct or map in first_value(), last_value() or with DISTINCT ON";
         return Err(Error::Unsupported(what.into()));
     }
+    if call.function.name() == "array_agg" && !call.order_by.iter().all(|key| is_ordered(&key.expr.data_type))
+    {
+        return Err(Error::Unsupported("ORDER BY a struct, a map or a list of such in array_agg()".into()));
+    }
     Ok(())
+}
+
+/// Whether `array_agg` puts values of a type in order.
+pub fn is_ordered(t: &DataType) -> bool {
+    match t {
+        DataType::List(item) => !item.data_type().is_nested(),
+        t => !t.is_nested(),
+    }
 }

@@ -8,6 +8,7 @@ use datafusion_expr::Operator;
 use expressions::text::shown;
 
 use super::Types;
+use super::compared::is_bytes;
 use super::mismatch::not_taken;
 use super::numbers::is_decimal;
 use crate::algebra::{Expr, Kind};
@@ -40,6 +41,9 @@ impl Types {
         match (from, to) {
             (DataType::Map(..), DataType::Map(..)) if from != to => return self.map_as(e, to, safe),
             (DataType::Map(..), DataType::Map(..)) => {}
+            (DataType::Struct(_), DataType::Struct(wanted)) if from != to => {
+                return self.struct_as(e, wanted, safe);
+            }
             (DataType::Map(..), _) | (_, DataType::Map(..)) if from.is_nested() && to.is_nested() => {
                 return Err(Error::Unsupported(format!("CAST from {} to {}", shown(from), shown(to))));
             }
@@ -95,8 +99,6 @@ impl Types {
 
 /// What helps where a number would be cast to what is none, or back; `None` of other casts.
 fn no_number(from: &DataType, to: &DataType) -> Option<&'static str> {
-    let is_binary =
-        |t: &DataType| matches!(t, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
     match (from, to) {
         (from, DataType::Timestamp(..)) if from.is_numeric() => {
             Some("\n  help: to_timestamp(x) takes seconds, epoch_ms(x) milliseconds")
@@ -108,8 +110,8 @@ fn no_number(from: &DataType, to: &DataType) -> Option<&'static str> {
         (DataType::Date32, to) if to.is_numeric() => {
             Some("\n  help: x - DATE '1970-01-01' gives days, epoch(x) seconds")
         }
-        (from, to) if from.is_numeric() && (to.is_temporal() || is_binary(to)) => Some(""),
-        (from, to) if (from.is_temporal() || is_binary(from)) && to.is_numeric() => Some(""),
+        (from, to) if from.is_numeric() && (to.is_temporal() || is_bytes(to)) => Some(""),
+        (from, to) if (from.is_temporal() || is_bytes(from)) && to.is_numeric() => Some(""),
         _ => None,
     }
 }

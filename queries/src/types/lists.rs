@@ -99,10 +99,7 @@ impl Types {
             self.as_type(arg, &to, false)
         });
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
-        match Functions::all().scalar(function.name) {
-            Some(udf) => self.typed_call(udf, arguments),
-            None => Err(no_match()),
-        }
+        self.list_of_typed(function.name, arguments)
     }
 
     /// A call of a function of lists whose arguments have their types.

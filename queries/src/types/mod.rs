@@ -26,7 +26,7 @@
 //! - `standing`: the expressions that functions stand for.
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
 
-mod aggregates;
+pub(crate) mod aggregates;
 mod calls;
 mod cases;
 mod casts;
@@ -110,6 +110,8 @@ impl Types {
         let is_constant = match &e.kind {
             Kind::Literal(_) | Kind::Column(_) | Kind::Stage(_) | Kind::Subquery(_) => false,
             Kind::Call { function, .. } if function.signature().volatility == Volatility::Volatile => false,
+            // They may be long.
+            Kind::Call { function, .. } if series::is_one(function.name()) => false,
             // Of a literal it is not known whether there is JSON in it.
             Kind::Call { function, .. }
                 if lambda::of(function).is_some_and(|l| l.holds != Holds::Nothing) =>

@@ -4,6 +4,7 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use super::{Types, signatures};
 use crate::algebra::Expr;
+use crate::compile::is_text;
 use crate::error::Result;
 
 /// Whether a type is that of a date or a timestamp.
@@ -21,6 +22,11 @@ pub fn of_times(name: &str, args: &[Expr]) -> Option<&'static str> {
     }
 }
 
+/// Whether a function, by its name, gives the list of a series.
+pub(super) fn is_one(name: &str) -> bool {
+    matches!(name, "range_of_times" | "generate_series_of_times")
+}
+
 impl Types {
     /// The list of timestamps from one to another; `function` as of [`of_times`].
     ///
@@ -31,8 +37,8 @@ impl Types {
         let takes = match given.as_slice() {
             [begin, end, step] => {
                 is_time(begin)
-                    && (is_time(end) || end.is_null())
-                    && (matches!(step, DataType::Interval(_)) || step.is_null())
+                    && (is_time(end) || end.is_null() || is_text(end))
+                    && (matches!(step, DataType::Interval(_)) || step.is_null() || is_text(step))
             }
             _ => false,
         };
@@ -46,7 +52,10 @@ impl Types {
         let time = DataType::Timestamp(TimeUnit::Nanosecond, zone);
         let step = DataType::Interval(IntervalUnit::MonthDayNano);
         let types = [&time, &time, &step];
-        let args = args.into_iter().zip(types).map(|(arg, to)| self.as_type(arg, to, false));
+        let args = args.into_iter().zip(types).map(|(arg, to)| match is_text(&arg.data_type) {
+            true => self.cast(arg, to, false),
+            false => self.as_type(arg, to, false),
+        });
         let args = args.collect::<Result<Vec<_>>>()?;
         self.list_of_typed(function, args)
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use arrow_schema::{DataType, Field, Fields};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 use datafusion_common::ScalarValue;
 use expressions::functions::lists::list_of;
 use expressions::functions::structs::{self, Made, Part};
@@ -69,7 +69,7 @@ fn fields_of(e: &Expr) -> Option<&Fields> {
 }
 
 /// Refuses two fields of one name.
-pub(super) fn check_names<'n>(function: &str, names: impl IntoIterator<Item = &'n String>) -> Result<()> {
+pub fn check_names<'n>(function: &str, names: impl IntoIterator<Item = &'n String>) -> Result<()> {
     let mut seen = BTreeSet::new();
     for name in names {
         if !seen.insert(name.to_lowercase()) {
@@ -171,6 +171,43 @@ impl Types {
             Some(name) => self.field_of(of, &name),
             None => Err(Error::Invalid(format!("the struct has fields 1 to {fields}, and no field {at}"))),
         }
+    }
+
+    /// A struct as another one: of the fields with its names, and NULL where there is none. Those of a tuple are taken by
+    /// their places.
+    ///
+    /// # Errors
+    /// It has none of the fields, or there is no cast of one.
+    pub(super) fn struct_as(&self, e: Expr, wanted: &Fields, safe: bool) -> Result<Expr> {
+        let Some(fields) = fields_of(&e).cloned() else { return Err(Error::Invalid("no struct".into())) };
+        let by_place = is_tuple(&fields) && fields.len() == wanted.len();
+        let found = |at: usize, name: &str| match by_place {
+            true => fields.get(at).map(AsRef::as_ref),
+            false => field_named(&fields, name),
+        };
+        if !wanted.iter().enumerate().any(|(at, field)| found(at, field.name()).is_some()) {
+            let cast = if safe { "TRY_CAST" } else { "CAST" };
+            let (from, to) = (shown(&e.data_type), shown(&DataType::Struct(wanted.clone())));
+            return Err(Error::Unsupported(format!(
+                "{cast} from {from} to {to}, which have no field in common"
+            )));
+        }
+        let mut args = vec![e.clone()];
+        for (at, field) in wanted.iter().enumerate() {
+            let to = field.data_type();
+            args.push(match found(at, field.name()) {
+                None => Expr::null(to),
+                Some(found) => match self.field_of(e.clone(), found.name())? {
+                    value if value.data_type == *to => value,
+                    value if value.data_type.is_null() => Expr::null(to),
+                    value => self.cast(value, to, safe)?,
+                },
+            });
+        }
+        let part = |(at, field): (usize, &FieldRef)| (field.name().clone(), Part::Argument(at + 1));
+        let fields = wanted.iter().enumerate().map(part).collect();
+        let made = Made { name: "cast_struct".into(), fields, is_null_with_first: true };
+        self.typed_call(structs::function(made), args)
     }
 
     /// A struct of named values, or one with fields that are added, or put in the place of those of their names.

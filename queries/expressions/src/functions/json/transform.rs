@@ -283,7 +283,8 @@ impl<'a> Scalar<'a> {
             Scalar::Signed(value) => Some(i128::from(*value)),
             // Of one that is too large the greatest integer is made, which is too large for all types.
             Scalar::Float(value) => Some(value.round_ties_even() as i128),
-            Scalar::Text(text) => integer(text).map(|integer| integer.value),
+            Scalar::Text(text) if is_whole(text) => integer(text).map(|integer| integer.value),
+            Scalar::Text(_) => None,
         }
     }
 
@@ -296,6 +297,12 @@ impl<'a> Scalar<'a> {
             Scalar::Text(text) => text.trim().parse().ok(),
         }
     }
+}
+
+/// Whether a text has nothing but the digits of a whole number, which alone is one in a string of JSON.
+fn is_whole(text: &str) -> bool {
+    let text = text.trim().trim_start_matches('-');
+    text.starts_with("0x") || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The text of a string.

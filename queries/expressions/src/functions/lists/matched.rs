@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow_array::builder::{ListBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, StringViewArray};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use datafusion_common::{Result, exec_err};
-use regex::Regex;
 
 use super::{Given, ListFunction, Takes, list_field, list_of};
-use crate::functions::own::regular::expression;
+use crate::functions::own::arguments::Texts;
+use crate::functions::own::regular::Expressions;
 
 const SPLIT: &str = "regexp_split_to_array";
 const ALL: &str = "regexp_extract_all";
@@ -38,39 +38,11 @@ pub(super) const FUNCTIONS: &[ListFunction] = &[
     },
 ];
 
-/// The expressions of rows, of which that of the last row is kept.
-struct Expressions<'a> {
-    name: &'static str,
-    patterns: &'a StringViewArray,
-    options: Option<&'a StringViewArray>,
-    last: Option<(String, String, Regex)>,
-}
-
-impl<'a> Expressions<'a> {
-    fn new(name: &'static str, given: &'a Given, options: usize) -> Result<Expressions<'a>> {
-        let options = given.args().get(options).map(|options| options.as_string_view());
-        Ok(Expressions { name, patterns: given.arg(1)?.as_string_view(), options, last: None })
-    }
-
-    /// That of a row; none where the pattern is NULL.
-    fn get(&mut self, row: usize) -> Result<Option<&Regex>> {
-        if self.patterns.is_null(row) {
-            return Ok(None);
-        }
-        let options = match self.options {
-            Some(options) if options.is_null(row) => {
-                return exec_err!("the options of {}() are NULL", self.name);
-            }
-            Some(options) => options.value(row),
-            None => "",
-        };
-        let pattern = self.patterns.value(row);
-        if !self.last.as_ref().is_some_and(|(p, o, _)| p == pattern && o == options) {
-            let (built, _) = expression(self.name, pattern, options, false)?;
-            self.last = Some((pattern.into(), options.into(), built));
-        }
-        Ok(self.last.as_ref().map(|(.., built)| built))
-    }
+/// The expressions of rows, whose options are an argument at `options`.
+fn expressions(name: &'static str, given: &Given, options: usize) -> Result<Expressions> {
+    let patterns = Texts::of(given.arg(1)?.as_string_view());
+    let options = given.args().get(options).map(|options| Texts::of(options.as_string_view()));
+    Ok(Expressions::of(name, patterns, options))
 }
 
 /// How many bytes the first character of a text has; one behind its end.
@@ -81,7 +53,7 @@ fn first_char(text: &str) -> usize {
 /// The parts of texts between what matches.
 fn split(given: &Given) -> Result<ArrayRef> {
     let texts = given.arg(0)?.as_string_view();
-    let mut expressions = Expressions::new(SPLIT, given, 2)?;
+    let mut expressions = expressions(SPLIT, given, 2)?;
     let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(list_field(&DataType::Utf8View));
     for row in 0..given.rows {
         if texts.is_null(row) {
@@ -89,7 +61,7 @@ fn split(given: &Given) -> Result<ArrayRef> {
             continue;
         }
         let (text, mut at) = (texts.value(row), 0);
-        if let Some(expression) = expressions.get(row)? {
+        if let Some(expression) = expressions.expression(row)? {
             while at < text.len()
                 && let Some(found) = expression.find_at(text, at)
             {
@@ -115,14 +87,15 @@ fn split(given: &Given) -> Result<ArrayRef> {
 fn all(given: &Given) -> Result<ArrayRef> {
     let texts = given.arg(0)?.as_string_view();
     let groups = given.args().get(2).map(|groups| groups.as_primitive::<Int64Type>());
-    let mut expressions = Expressions::new(ALL, given, 3)?;
+    let mut expressions = expressions(ALL, given, 3)?;
     let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(list_field(&DataType::Utf8View));
     for row in 0..given.rows {
         let group = match groups {
             Some(groups) => groups.is_valid(row).then(|| groups.value(row)),
             None => Some(0),
         };
-        let (Some(expression), Some(group), true) = (expressions.get(row)?, group, texts.is_valid(row))
+        let (Some(expression), Some(group), true) =
+            (expressions.expression(row)?, group, texts.is_valid(row))
         else {
             lists.append_null();
             continue;

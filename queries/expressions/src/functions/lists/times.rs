@@ -27,13 +27,13 @@ pub(super) const FUNCTIONS: &[ListFunction] = &[
     of("generate_series_of_times", |given| times(given, true)),
 ];
 
-/// The sign of an interval, all parts of which have the same.
-fn sign(step: IntervalMonthDayNano) -> Result<i8> {
+/// Whether an interval goes forward, as all its parts do, or back.
+fn is_forward(step: IntervalMonthDayNano) -> Result<bool> {
     let parts = [i64::from(step.months), i64::from(step.days), step.nanoseconds];
     match (parts.iter().any(|part| *part > 0), parts.iter().any(|part| *part < 0)) {
         (true, true) => exec_err!("a step has parts that go forward and back"),
-        (true, false) => Ok(1),
-        (false, true) => Ok(-1),
+        (true, false) => Ok(true),
+        (false, true) => Ok(false),
         (false, false) => exec_err!("a step must not be 0"),
     }
 }
@@ -55,7 +55,7 @@ fn times(given: &Given, with_end: bool) -> Result<ArrayRef> {
             continue;
         }
         let (mut time, end, step) = (begins.value(row), ends.value(row), steps.value(row));
-        let forward = sign(step)? > 0;
+        let forward = is_forward(step)?;
         while (if forward { time < end } else { time > end }) || with_end && time == end {
             count += 1;
             if count > MOST {

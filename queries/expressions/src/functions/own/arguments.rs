@@ -252,6 +252,11 @@ pub struct Texts {
 }
 
 impl Texts {
+    /// Those of a column.
+    pub fn of(column: &StringViewArray) -> Texts {
+        Texts { array: column.clone(), one: false }
+    }
+
     /// The text of a row.
     pub fn get(&self, row: usize) -> Option<&str> {
         let row = if self.one { 0 } else { row };

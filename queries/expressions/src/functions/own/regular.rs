@@ -78,7 +78,7 @@ struct Known {
 }
 
 /// Expressions with their options.
-struct Expressions {
+pub struct Expressions {
     name: &'static str,
     whole: bool,
     patterns: Texts,
@@ -92,8 +92,20 @@ struct Expressions {
 impl Expressions {
     fn new(call: &Call, options: usize, whole: bool) -> Result<Expressions> {
         let options = (call.given() > options).then(|| call.text(options)).transpose()?;
-        let (name, patterns) = (call.name, call.text(1)?);
-        Ok(Expressions { name, whole, patterns, options, last: None, known: HashMap::new() })
+        Ok(Expressions { whole, ..Expressions::of(call.name, call.text(1)?, options) })
+    }
+
+    /// Those of the function of this name; without options none are meant.
+    pub fn of(name: &'static str, patterns: Texts, options: Option<Texts>) -> Expressions {
+        Expressions { name, whole: false, patterns, options, last: None, known: HashMap::new() }
+    }
+
+    /// The expression of a row; none where its pattern or its options are NULL.
+    ///
+    /// # Errors
+    /// It is none, or there is no such option.
+    pub fn expression(&mut self, row: usize) -> Result<Option<&Regex>> {
+        Ok(self.get(row)?.map(|known| &known.expression))
     }
 
     /// The expression of a row.

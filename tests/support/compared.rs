@@ -1,0 +1,49 @@
+//! Statements over the files of a directory, asked of palais and of DuckDB. `DIR` in a statement is the directory.
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::process::{Finished, palais, run};
+
+/// A statement in which the files lie in a directory.
+pub fn within(dir: &TempDir, sql: &str) -> String {
+    sql.replace("DIR", &dir.path().display().to_string())
+}
+
+/// What palais prints as csv.
+pub fn ask(dir: &TempDir, flags: &[&str], sql: &str) -> Finished {
+    let sql = within(dir, sql);
+    palais([&["query", &sql, "--format", "csv"], flags].concat())
+}
+
+/// Its rows, without the names of the columns, and what it says besides.
+pub fn answer(dir: &TempDir, flags: &[&str], sql: &str) -> (String, String) {
+    let done = ask(dir, flags, sql);
+    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
+    (done.stdout.split_once('\n').map(|(_, rows)| rows.to_string()).unwrap_or_default(), done.stderr)
+}
+
+/// Its rows alone.
+pub fn rows(dir: &TempDir, flags: &[&str], sql: &str) -> String {
+    answer(dir, flags, sql).0
+}
+
+/// Whether it is an error that names all of these.
+pub fn fails(dir: &TempDir, flags: &[&str], sql: &str, parts: &[&str]) {
+    let done = ask(dir, flags, sql);
+    assert_ne!(done.code(), Some(0), "{sql}: {}", done.stdout);
+    for part in parts {
+        assert!(done.stderr.contains(part), "{sql}: '{part}' is not in {}", done.stderr);
+    }
+}
+
+/// The rows that DuckDB gives.
+pub fn duckdb(dir: &TempDir, sql: &str) -> String {
+    let python = Path::new(".venv/bin/python");
+    let python = if python.exists() { python } else { Path::new("python3") };
+    let done = run(Command::new(python).args(["tests/oracle/ask.py", &within(dir, sql)]));
+    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
+    done.stdout
+}
