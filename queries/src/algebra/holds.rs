@@ -6,7 +6,7 @@
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use expressions::functions::json::{Holds, OfJson};
-use expressions::functions::lists::{aggregated, lambda};
+use expressions::functions::lists::{aggregated, item_of, lambda};
 use expressions::functions::structs::{self, Part};
 
 use super::{Call, Column, ColumnId, Columns, Expr, Kind, SubqueryKind};
@@ -155,8 +155,23 @@ impl Columns {
                     .map(|(place, value)| (format!("c{place}"), self.holds(value)))
                     .collect(),
             ),
-            ("list_extract" | "flatten", [list, ..]) => self.holds(list).items().clone(),
+            ("list_extract" | "flatten" | "map_extract_value", [list, ..]) => {
+                self.holds(list).items().clone()
+            }
             ("list_value", items) => self.one_of(items.iter()).in_lists(),
+            ("map", [_, values]) | ("map_values" | "map_extract", [values, ..]) => self.holds(values),
+            ("map_concat", maps) => self.one_of(maps.iter()),
+            ("map_entries", [map]) => {
+                let entries =
+                    vec![("key".into(), Holds::Nothing), ("value".into(), self.holds(map).items().clone())];
+                Holds::in_structs(entries).in_lists()
+            }
+            ("map_from_entries", [list]) => match item_of(&list.data_type) {
+                DataType::Struct(fields) if fields.len() == 2 => {
+                    self.holds(list).items().field(fields[1].name()).clone().in_lists()
+                }
+                _ => Holds::Nothing,
+            },
             ("list_zip", lists) => {
                 let fields = lists.iter().enumerate();
                 let field =

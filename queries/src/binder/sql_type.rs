@@ -133,6 +133,7 @@ pub fn holds(sql: &Sql) -> Holds {
         Sql::Array(ArrayElemTypeDef::SquareBracket(item, None) | ArrayElemTypeDef::AngleBracket(item)) => {
             holds(item).in_lists()
         }
+        Sql::Map(_, value) => holds(value).in_lists(),
         Sql::Struct(fields, _) => Holds::in_structs(
             fields
                 .iter()

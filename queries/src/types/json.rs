@@ -427,7 +427,7 @@ impl Types {
                 Ok(Expr { kind: Kind::Cast { expr: Box::new(e), safe }, data_type: to.clone() })
             }
             _ if is_json => {
-                let strictness = if safe { Strictness::NONE } else { Strictness::CAST };
+                let strictness = if safe { Strictness::TRY } else { Strictness::CAST };
                 self.transformed("json_transform", e, to, holds.clone(), strictness)
             }
             (DataType::List(_), DataType::List(item)) => {
@@ -447,6 +447,10 @@ impl Types {
                     let to = to.unwrap_or(&DataType::Null);
                     self.cast_holding(value, from.field(name), to, holds.field(name), safe)
                 })
+            }
+            (_, DataType::Map(..)) if holds == from && e.data_type == *to => Ok(e),
+            (_, DataType::Map(..)) if *holds != Holds::Nothing => {
+                Err(Error::Unsupported("CAST to a map with JSON in it".into()))
             }
             _ => self.cast(e, to, safe),
         }

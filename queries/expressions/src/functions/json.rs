@@ -52,14 +52,14 @@ pub enum Holds {
     Nothing,
     /// They are JSON.
     Json,
-    /// In the items of lists.
+    /// In the items of lists, or in the values of maps.
     Items(Box<Holds>),
     /// In fields of structs.
     Fields(Vec<(String, Holds)>),
 }
 
 impl Holds {
-    /// Where the items of lists have it.
+    /// Where the items of lists have it, and the values of maps.
     pub fn items(&self) -> &Holds {
         match self {
             Holds::Items(items) => items,
@@ -73,7 +73,7 @@ impl Holds {
         fields.iter().find(|(field, _)| field == name).map_or(&Holds::Nothing, |(_, holds)| holds)
     }
 
-    /// That of lists of items that have it here.
+    /// That of lists of items that have it here, and of maps of such values.
     pub fn in_lists(self) -> Holds {
         match self {
             Holds::Nothing => Holds::Nothing,

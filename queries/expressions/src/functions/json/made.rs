@@ -79,7 +79,7 @@ impl Form {
             }
             DataType::Map(entries, _) => match entries.data_type() {
                 DataType::Struct(fields) => {
-                    Form::Map(Box::new(Form::of(fields.get(1)?.data_type(), &Holds::Nothing)?))
+                    Form::Map(Box::new(Form::of(fields.get(1)?.data_type(), holds.items())?))
                 }
                 _ => return None,
             },

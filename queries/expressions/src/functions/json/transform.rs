@@ -40,15 +40,19 @@ pub struct Strictness {
     pub missing: bool,
     /// A field that the type has not, and one that stands twice.
     pub unknown: bool,
+    /// Whether a text has to be the digits of a whole number to become an integer; others are rounded.
+    pub whole: bool,
 }
 
 impl Strictness {
-    /// Of `json_transform` and `TRY_CAST`.
-    pub const NONE: Strictness = Strictness { values: false, missing: false, unknown: false };
+    /// Of `json_transform`.
+    pub const NONE: Strictness = Strictness { values: false, missing: false, unknown: false, whole: false };
+    /// Of `TRY_CAST`.
+    pub const TRY: Strictness = Strictness { whole: true, ..Strictness::NONE };
     /// Of `json_transform_strict`.
-    pub const STRICT: Strictness = Strictness { values: true, missing: true, unknown: false };
+    pub const STRICT: Strictness = Strictness { values: true, missing: true, ..Strictness::TRY };
     /// Of `CAST`.
-    pub const CAST: Strictness = Strictness { values: true, missing: true, unknown: true };
+    pub const CAST: Strictness = Strictness { unknown: true, ..Strictness::STRICT };
 }
 
 /// Whether values of a type are made.
@@ -88,7 +92,7 @@ pub fn transform(call: &Call, holds: &Holds, strictness: Strictness) -> Result<A
 
 /// Values of a type. `null` is none.
 fn made(values: &[Option<&str>], to: &DataType, holds: &Holds, strictness: Strictness) -> Result<ArrayRef> {
-    let leaves = Leaves { values, to, is_strict: strictness.values };
+    let leaves = Leaves { values, to, is_strict: strictness.values, whole: strictness.whole };
     match to {
         DataType::List(item) => lists(values, item.data_type(), holds.items(), strictness),
         DataType::Struct(fields) => structs(values, fields, holds, strictness),
@@ -276,15 +280,15 @@ impl<'a> Scalar<'a> {
     }
 
     /// As an integer. Halves go to the even neighbour, as those of floats do; those of texts go away from zero.
-    fn integer(&self) -> Option<i128> {
+    fn integer(&self, whole: bool) -> Option<i128> {
         match self {
             Scalar::Boolean(value) => Some(i128::from(*value)),
             Scalar::Unsigned(value) => Some(i128::from(*value)),
             Scalar::Signed(value) => Some(i128::from(*value)),
             // Of one that is too large the greatest integer is made, which is too large for all types.
             Scalar::Float(value) => Some(value.round_ties_even() as i128),
-            Scalar::Text(text) if is_whole(text) => integer(text).map(|integer| integer.value),
-            Scalar::Text(_) => None,
+            Scalar::Text(text) if whole && !is_whole(text) => None,
+            Scalar::Text(text) => integer(text).map(|integer| integer.value),
         }
     }
 
@@ -299,7 +303,7 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// Whether a text has nothing but the digits of a whole number, which alone is one in a string of JSON.
+/// Whether a text has nothing but the digits of a whole number.
 fn is_whole(text: &str) -> bool {
     let text = text.trim().trim_start_matches('-');
     text.starts_with("0x") || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -322,6 +326,7 @@ struct Leaves<'a> {
     to: &'a DataType,
     /// Whether a value that is none of the type is an error.
     is_strict: bool,
+    whole: bool,
 }
 
 impl Leaves<'_> {
@@ -351,7 +356,7 @@ impl Leaves<'_> {
     where
         T::Native: TryFrom<i128>,
     {
-        self.each::<T>(|value| T::Native::try_from(value.integer()?).ok())
+        self.each::<T>(|value| T::Native::try_from(value.integer(self.whole)?).ok())
     }
 
     fn decimals(&self, precision: u8, scale: i8) -> Result<ArrayRef> {
