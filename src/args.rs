@@ -14,9 +14,9 @@ use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 
 use session::writers::ResultFormat;
 
-pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
+pub use bench::{Bench, BenchFormats, BenchOutput, BenchTable, BenchThreads};
 pub use cluster::{
-    At, Cleanup, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, MakePlace, Node, PlacementFlags,
+    At, Cleanup, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, MakeTarget, Node, PlacementFlags,
     Started, Tls,
 };
 

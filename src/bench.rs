@@ -158,7 +158,7 @@ fn title(table: &args::BenchTable) -> String {
 }
 
 /// The directory of figures, if the flags ask for one.
-fn output(place: &args::BenchPlace) -> anyhow::Result<Option<AtomicWrite>> {
+fn output(place: &args::BenchOutput) -> anyhow::Result<Option<AtomicWrite>> {
     let begin = |path: &std::path::PathBuf| AtomicWrite::directory(path, Overwrite::flag(place.overwrite));
     Ok(place.output.as_ref().map(begin).transpose()?)
 }

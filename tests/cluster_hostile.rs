@@ -51,7 +51,7 @@ fn query_for(workers: usize, levels: usize) -> Vec<u8> {
             source: Source::Range { start: 0, end: 1, step: 1 },
             rows: None,
             spans: Vec::new(),
-            guesses: schema::Guesses::default(),
+            guesses: schema::TableEstimates::default(),
         };
         let settings = queries::Settings::default();
         let limits = (workers, 1_usize, None::<u64>, false);

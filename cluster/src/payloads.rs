@@ -8,7 +8,9 @@ use engine::writing::dataset::{Begun, Parts};
 use formats::discover::{OpenOptions, SchemaChoice};
 use schema::bdb::{Kind, Sizes};
 use schema::manifest::PartFile;
-use schema::{ColumnGuess, DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses, Source, Table};
+use schema::{
+    ColumnEstimate, DeferredValidation, FileEntry, FileSet, FormatOptions, Source, Table, TableEstimates,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use session::{Conversion, Sources};
@@ -76,7 +78,7 @@ fn table() -> Table {
         unseen: DeferredValidation::Nothing,
     };
     let list = DataType::List(Arc::new(Field::new("item", DataType::Int64, true)));
-    let guess = ColumnGuess { values: Some(2), is_counted: true, span: Some((1.0, 7.5)) };
+    let guess = ColumnEstimate { values: Some(2), is_counted: true, span: Some((1.0, 7.5)) };
     let fields = vec![Field::new("a", DataType::Utf8View, true), Field::new("b", list, false)];
     Table {
         name: "t".into(),
@@ -84,7 +86,7 @@ fn table() -> Table {
         source: Source::Files(set),
         rows: None,
         spans: vec![],
-        guesses: Guesses { rows: Some(3), columns: vec![guess; 2] },
+        guesses: TableEstimates { rows: Some(3), columns: vec![guess; 2] },
     }
 }
 

@@ -169,7 +169,7 @@ pub enum PartitionError {
 
 impl From<ArrowError> for Error {
     fn from(e: ArrowError) -> Self {
-        Error::Compute(queries::words::plain(&e.to_string()))
+        Error::Compute(queries::messages::plain(&e.to_string()))
     }
 }
 
@@ -178,8 +178,8 @@ impl From<DataFusionError> for Error {
         match e {
             DataFusionError::ArrowError(inner, _) => Error::from(*inner),
             DataFusionError::Context(_, inner) => Error::from(*inner),
-            DataFusionError::Execution(text) => Error::Compute(queries::words::plain(&text)),
-            other => Error::Compute(queries::words::plain(&other.to_string())),
+            DataFusionError::Execution(text) => Error::Compute(queries::messages::plain(&text)),
+            other => Error::Compute(queries::messages::plain(&other.to_string())),
         }
     }
 }

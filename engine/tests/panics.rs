@@ -77,7 +77,7 @@ fn numbers() -> Table {
         source: Source::Range { start: 0, end: 1000, step: 1 },
         rows: Some(1000),
         spans: Vec::new(),
-        guesses: schema::Guesses::default(),
+        guesses: schema::TableEstimates::default(),
     }
 }
 

@@ -26,9 +26,9 @@ mod batches;
 mod braces;
 mod dataset;
 mod detect;
+mod estimates;
 mod files;
 mod glob;
-mod guesses;
 pub mod hive;
 mod layouts;
 mod list;
@@ -186,7 +186,7 @@ fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOpti
         Listing::Dataset(dir) => dataset::open(&dir, name, options)?,
         Listing::Files { root, files } => files::open(location, &root, files, name, options)?,
     };
-    guesses::add(&mut table)?;
+    estimates::add(&mut table)?;
     Ok(table)
 }
 

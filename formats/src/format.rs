@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
-use schema::{ColumnBound, ColumnPrefix, Cut, DeferredValidation, FileEntry, FormatOptions};
+use schema::{ColumnBound, ColumnPrefix, DeferredValidation, FileEntry, FormatOptions, Splitting};
 
 use crate::columns::facts::ColumnFacts;
 use crate::error::Result;
@@ -211,8 +211,8 @@ pub trait Format: Send + Sync {
     }
 
     /// How a file that no manifest lists is cut for several workers.
-    fn cut(&self, _file: &FileEntry, _options: &FormatOptions) -> Result<Cut> {
-        Ok(Cut::Anywhere)
+    fn cut(&self, _file: &FileEntry, _options: &FormatOptions) -> Result<Splitting> {
+        Ok(Splitting::Anywhere)
     }
 
     /// Cuts a file into morsels of about `target_bytes`. Every record belongs to exactly one morsel.

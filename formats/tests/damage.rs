@@ -18,7 +18,7 @@ use formats::registry::format;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{WriterProperties, WriterVersion};
-use schema::{Cut, FileEntry, FormatOptions, OnError, Source};
+use schema::{FileEntry, FormatOptions, OnError, Source, Splitting};
 
 /// No file here needs a hundredth of this in one piece: Zstandard's window is what comes closest.
 const MOST: usize = 256 << 20;
@@ -189,13 +189,13 @@ fn read(path: &Path, on_error: OnError) -> formats::Result<usize> {
     // A sample: to read each file in three ways takes three times as long.
     if !encoding.compresses_inside() && crc32fast::hash(&bytes).is_multiple_of(8) {
         // How a file is cut is not damaged with it, but these may meet any bytes too.
-        for other in [Cut::Turns, Cut::Units] {
-            if set.format.compression != "none" || other == Cut::Turns {
+        for other in [Splitting::Sequential, Splitting::Units] {
+            if set.format.compression != "none" || other == Splitting::Sequential {
                 let _ = cut(other);
             }
         }
     }
-    cut(Cut::Anywhere)
+    cut(Splitting::Anywhere)
 }
 
 fn drive(mut reader: Box<dyn FileReader>, bytes: &[u8]) -> formats::Result<usize> {

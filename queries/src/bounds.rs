@@ -16,7 +16,7 @@ use sqlparser::ast::{CastKind, DataType, Expr, Query, Select, TableFactor, Visit
 
 use crate::error::{Error, Result};
 use crate::names::table_name;
-use crate::visits;
+use crate::visitors;
 pub use tokens::check as check_tokens;
 
 /// The most bytes of a statement.
@@ -67,7 +67,7 @@ pub fn check_text(sql: &str) -> Result<()> {
 /// They are more than [`MOST_TABLES`] or [`MOST_OPERATORS`], or deeper than [`MOST_SUBQUERIES`] or [`MOST_FUNCTIONS`].
 pub fn check_tree(query: &Query) -> Result<()> {
     let mut count = Count::default();
-    let _ = visits::look(query, &mut count);
+    let _ = visitors::look(query, &mut count);
     let Count { tables, largest, subqueries, functions, .. } = count;
     let message = if tables > MOST_TABLES {
         format!("it names {tables} tables, subqueries and CTEs, and may name {MOST_TABLES}")

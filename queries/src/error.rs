@@ -5,8 +5,8 @@ use std::fmt;
 use datafusion_common::DataFusionError;
 use sqlparser::tokenizer::{Location, Span};
 
-use crate::place::Place;
-use crate::words::plain;
+use crate::messages::plain;
+use crate::position::StatementPosition;
 
 /// The result of this package's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -57,7 +57,7 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Located {
     error: Error,
-    place: Place,
+    place: StatementPosition,
 }
 
 impl fmt::Display for Located {
@@ -103,7 +103,7 @@ impl Error {
     }
 
     /// Where it is, if that is known.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&StatementPosition> {
         match self {
             Error::At(located) => Some(&located.place),
             _ => None,
@@ -124,7 +124,7 @@ impl Error {
                 }
                 Error::At(located)
             }
-            error => match Place::of(span) {
+            error => match StatementPosition::of(span) {
                 Some(place) => Error::At(Box::new(Located { error, place })),
                 None => error,
             },
@@ -141,7 +141,7 @@ impl Error {
     pub fn at_word(self, word: &str) -> Error {
         match self {
             Error::At(_) => self,
-            error => Error::At(Box::new(Located { error, place: Place::of_word(word) })),
+            error => Error::At(Box::new(Located { error, place: StatementPosition::of_word(word) })),
         }
     }
 
@@ -152,7 +152,7 @@ impl Error {
                 located.place.move_into(view);
                 Error::At(located)
             }
-            error => Error::At(Box::new(Located { error, place: Place::in_view(view) })),
+            error => Error::At(Box::new(Located { error, place: StatementPosition::in_view(view) })),
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
         assert!(matches!(wrong().at(span).what(), Error::Name { .. }));
         let viewed = wrong().in_view("v").at(span);
         assert_eq!(viewed.to_string(), "there is no column 'a'\n  in the view 'v'\n  help: b");
-        assert_eq!(viewed.place().and_then(Place::view), Some("v"));
+        assert_eq!(viewed.place().and_then(StatementPosition::view), Some("v"));
     }
 
     #[test]

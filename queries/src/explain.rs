@@ -3,11 +3,11 @@
 use std::fmt::{self, Write};
 
 use arrow_schema::SortOptions;
-use schema::{Cut, Source, Table};
+use schema::{Source, Splitting, Table};
 
 use crate::plan::{
-    AggregateCall, AggregateFunction, Bound, Exchange, Expr, Frame, Gives, Node, Op, Phase, Plan, Scan,
-    Shift, Side, SortKey, WindowCall, WindowFunction,
+    AggregateCall, AggregateFunction, Bound, Exchange, Expr, Frame, Node, Op, Phase, Plan, Scan, Shift, Side,
+    SortKey, StageOutput, WindowCall, WindowFunction,
 };
 
 /// An estimate is far from the truth if one of them is more than so many times the other.
@@ -43,10 +43,10 @@ pub fn explain(plan: &Plan) -> Vec<Line> {
     for stage in &plan.stages {
         let number = stage.number;
         let what = match &stage.gives {
-            Gives::Value => format!("scalar subquery {number}"),
-            Gives::Rows => format!("shared rows {number}"),
-            Gives::Seed => format!("shared rows {number}, then those of the last round"),
-            Gives::Rounds(rounds) => {
+            StageOutput::Value => format!("scalar subquery {number}"),
+            StageOutput::Rows => format!("shared rows {number}"),
+            StageOutput::Seed => format!("shared rows {number}, then those of the last round"),
+            StageOutput::Rounds(rounds) => {
                 let mut what = format!("shared rows {number}, in rounds behind shared rows {}", rounds.seed);
                 if rounds.distinct.is_some() {
                     what.push_str(", each row once");
@@ -277,9 +277,9 @@ fn source(source: &Source) -> String {
                 c => format!(" {c}"),
             };
             let cuts = [
-                (Cut::Blocks, "in blocks by the manifest"),
-                (Cut::Units, "in blocks by their headers"),
-                (Cut::Turns, "in turns"),
+                (Splitting::Blocks, "in blocks by the manifest"),
+                (Splitting::Units, "in blocks by their headers"),
+                (Splitting::Sequential, "in turns"),
             ];
             let files = set.files.len();
             let cut = cuts.iter().filter_map(|(cut, how)| {
@@ -388,7 +388,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_schema::{DataType, Field, Schema};
-    use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses};
+    use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, TableEstimates};
 
     use super::*;
     use crate::Settings;
@@ -421,7 +421,7 @@ mod tests {
             layouts: vec![],
             unseen: DeferredValidation::Nothing,
         };
-        let guesses = Guesses { rows: Some(rows), columns: vec![] };
+        let guesses = TableEstimates { rows: Some(rows), columns: vec![] };
         let (source, spans) = (Source::Files(set), vec![Some((0.0, rows as f64))]);
         let mut catalog = crate::Catalog::default();
         catalog.add(Table { name: "t".into(), schema, source, rows: None, spans, guesses });

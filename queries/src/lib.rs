@@ -37,20 +37,20 @@ pub mod estimates;
 pub mod explain;
 pub mod functions;
 mod meant;
+pub mod messages;
 mod names;
 pub mod parameters;
 pub mod parse;
 pub mod physical;
-pub mod place;
 pub mod plan;
+pub mod position;
 pub mod rules;
 mod stages;
 pub mod summarize;
 pub mod tokens;
 pub mod types;
 pub mod views;
-mod visits;
-pub mod words;
+mod visitors;
 
 use std::sync::Arc;
 

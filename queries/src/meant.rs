@@ -3,7 +3,7 @@
 //!
 //! - `elsewhere`: functions and types of other systems, and what to write instead.
 
-mod elsewhere;
+mod other_systems;
 
 use schema::names::nearest;
 
@@ -65,7 +65,7 @@ fn with_words(name: &str, known: &[&str]) -> Vec<String> {
 
 /// The help for a function that there is not, if anything is near in meaning or in spelling.
 pub fn function(name: &str, functions: &Functions) -> Option<String> {
-    if let Some(instead) = elsewhere::function(name) {
+    if let Some(instead) = other_systems::function(name) {
         return Some(instead);
     }
     let known: Vec<String> = functions
@@ -85,7 +85,7 @@ fn is_name(name: &str) -> bool {
 
 /// The help for a table function that there is not.
 pub fn table_function(name: &str) -> String {
-    if elsewhere::reads_files(name) {
+    if other_systems::reads_files(name) {
         return "write FROM 'path'; CREATE VIEW and --table NAME=PATH give it a name".into();
     }
     let near = nearest(name, TABLE_FUNCTIONS);
@@ -98,10 +98,10 @@ pub fn table_function(name: &str) -> String {
 /// The help for a type that there is not.
 pub fn data_type(name: &str) -> Option<String> {
     let name = name.to_uppercase();
-    if let Some(instead) = elsewhere::data_type(&name) {
+    if let Some(instead) = other_systems::data_type(&name) {
         return Some(format!("write {instead}"));
     }
-    let near = nearest(&name, elsewhere::TYPES);
+    let near = nearest(&name, other_systems::TYPES);
     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
 }
 

@@ -17,7 +17,7 @@ use sqlparser::tokenizer::Location;
 use crate::dialect::Palais;
 use crate::error::{Error, Result, syntax};
 use crate::parse::{Query, Statement};
-use crate::visits;
+use crate::visitors;
 
 /// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +86,7 @@ pub fn bind(statement: &Statement, values: &Values) -> Result<Statement> {
     if let Some(query) = statement.query_mut() {
         let mut put = Put { places: &places, literals: &literals };
         // It never breaks off.
-        let _ = visits::change(Arc::make_mut(query), &mut put);
+        let _ = visitors::change(Arc::make_mut(query), &mut put);
     }
     Ok(statement)
 }
@@ -125,7 +125,7 @@ fn places(query: &Query) -> Result<BTreeMap<Location, Parameter>> {
 
     let mut found = Find(BTreeMap::new());
     // It never breaks off.
-    let _ = visits::look(query, &mut found);
+    let _ = visitors::look(query, &mut found);
     let (mut places, mut unnamed) = (BTreeMap::new(), 0);
     for (place, text) in &found.0 {
         let parameter = match text.as_str() {
@@ -182,7 +182,7 @@ impl VisitorMut for Put<'_> {
         {
             let place = value.span;
             *e = literal.clone();
-            visits::place_all(e, place);
+            visitors::place_all(e, place);
         }
         ControlFlow::Continue(())
     }

@@ -44,7 +44,7 @@ use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 use crate::dialect::Palais;
 use crate::error::{Error, Result, syntax};
 pub use crate::names::table_name;
-use crate::{bounds, visits};
+use crate::{bounds, visitors};
 use copy::CopyOptions;
 use definitions::{Definition, Kind};
 
@@ -230,7 +230,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     }
     if reads {
         for query in parsed.as_mut().iter_mut().filter_map(Statement::query_mut) {
-            if let ControlFlow::Break(error) = visits::change(Arc::make_mut(query), &mut readers::Name) {
+            if let ControlFlow::Break(error) = visitors::change(Arc::make_mut(query), &mut readers::Name) {
                 return Err(error);
             }
         }
@@ -329,7 +329,7 @@ fn functions() -> Result<Arc<Query>> {
                FROM functions() ORDER BY function_name, function_type";
     match parse(sql)? {
         Statement::Query(mut query) => {
-            visits::place_all(Arc::make_mut(&mut query), Span::empty());
+            visitors::place_all(Arc::make_mut(&mut query), Span::empty());
             Ok(query)
         }
         _ => Err(Error::Invalid("the functions are no query".into())),
@@ -384,7 +384,7 @@ fn select_all_at(name: &str, place: Span) -> Result<Arc<Query>> {
     let Statement::Query(mut query) = parse(&sql)? else {
         return Err(Error::Invalid(format!("'{name}' is not the name of a table")));
     };
-    visits::place_all(Arc::make_mut(&mut query), place);
+    visitors::place_all(Arc::make_mut(&mut query), place);
     Ok(query)
 }
 
@@ -393,7 +393,7 @@ fn select_all_at(name: &str, place: Span) -> Result<Arc<Query>> {
 pub fn tables(query: &Query) -> Vec<String> {
     let mut tables = Tables::default();
     // It never breaks off.
-    let _ = visits::look(query, &mut tables);
+    let _ = visitors::look(query, &mut tables);
     tables.names.into_iter().collect()
 }
 

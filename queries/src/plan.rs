@@ -47,7 +47,7 @@ pub struct Stage {
     /// Its number: its place in [`Plan::values`], and what [`Shared::stage`] names. Numbers grow, and may be left out.
     pub number: usize,
     /// What the others read of it.
-    pub gives: Gives,
+    pub gives: StageOutput,
     /// The operator that gives its rows. The only row of a value lies on worker 0. Rows that several read stay on the
     /// workers where they are, unless they have an order.
     pub root: Node,
@@ -55,7 +55,7 @@ pub struct Stage {
 
 /// What is read of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gives {
+pub enum StageOutput {
     /// The value of a scalar subquery, a constant to the rest. There is at most one row of one column; more is an error.
     Value,
     /// Rows, which [`Op::Shared`] reads. Each process keeps those of its own workers until nothing reads them any more.
@@ -84,7 +84,7 @@ impl Plan {
     pub fn run_in_rounds(&self) -> BTreeSet<usize> {
         let mut numbers = BTreeSet::new();
         for stage in &self.stages {
-            if let Gives::Rounds(rounds) = &stage.gives {
+            if let StageOutput::Rounds(rounds) = &stage.gives {
                 numbers.insert(rounds.seed);
                 numbers.extend(&rounds.before);
             }

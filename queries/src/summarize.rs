@@ -8,7 +8,7 @@ use sqlparser::tokenizer::Span;
 
 use crate::error::Result;
 use crate::parse::{self, Query, Statement};
-use crate::visits;
+use crate::visitors;
 
 /// The columns of the result, behind the name and the type of the column that a row is about.
 pub const FIGURES: [&str; 7] = ["count", "nulls", "approx_distinct", "min", "max", "avg", "stddev"];
@@ -46,7 +46,7 @@ pub fn query(source: &Query, columns: &SchemaRef) -> Result<Arc<Query>> {
         unreachable!("the text is a SELECT");
     };
     let mut query = Arc::unwrap_or_clone(query);
-    visits::place_all(&mut query, Span::empty());
+    visitors::place_all(&mut query, Span::empty());
     // The source takes its place as it is: of text that was printed, `- -a` would be a comment.
     if let SetExpr::Select(select) = &mut *query.body
         && let [TableWithJoins { relation: TableFactor::Derived { subquery, .. }, .. }] = &mut select.from[..]

@@ -16,7 +16,7 @@
 pub mod bdb;
 pub mod dialect;
 pub mod durations;
-pub mod guesses;
+pub mod estimates;
 pub mod instants;
 pub mod manifest;
 pub mod names;
@@ -26,9 +26,9 @@ pub mod text;
 pub mod time_formats;
 
 pub use dialect::Dialect;
-pub use guesses::{ColumnGuess, Guesses};
+pub use estimates::{ColumnEstimate, TableEstimates};
 pub use manifest::{Manifest, ManifestError};
 pub use table::{
-    ColumnBound, ColumnPrefix, Cut, DeferredValidation, FileEntry, FileLayout, FileSet, FormatOptions,
-    Listed, MemoryRows, OnError, Source, Table,
+    ColumnBound, ColumnPrefix, DeferredValidation, FileEntry, FileLayout, FileSet, FormatOptions, Listed,
+    MemoryRows, OnError, Source, Splitting, Table,
 };

@@ -125,12 +125,12 @@ pub struct BlockStart {
     /// The rows of the block.
     pub rows: u64,
     /// What else is known of it.
-    pub content: Option<BlockContent>,
+    pub content: Option<BlockChecksum>,
 }
 
 /// What a block holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockContent {
+pub struct BlockChecksum {
     /// The bytes before compression; those before the first block count to it.
     pub raw: u64,
     /// The CRC-32 (IEEE) of the file's bytes up to the next block or the end; the first block's from byte 0 on.
@@ -145,7 +145,7 @@ impl TryFrom<Vec<u64>> for BlockStart {
             [offset, rows] => (offset, rows, None),
             [offset, rows, raw, crc32] => {
                 let crc32 = u32::try_from(crc32).map_err(|_| "the CRC-32 of a block has 32 bits")?;
-                (offset, rows, Some(BlockContent { raw, crc32 }))
+                (offset, rows, Some(BlockChecksum { raw, crc32 }))
             }
             _ => return Err("a block is a list of two or four numbers"),
         };
@@ -156,7 +156,7 @@ impl TryFrom<Vec<u64>> for BlockStart {
 impl From<BlockStart> for Vec<u64> {
     fn from(block: BlockStart) -> Self {
         match block.content {
-            Some(BlockContent { raw, crc32 }) => vec![block.offset, block.rows, raw, crc32.into()],
+            Some(BlockChecksum { raw, crc32 }) => vec![block.offset, block.rows, raw, crc32.into()],
             None => vec![block.offset, block.rows],
         }
     }
@@ -342,7 +342,7 @@ mod tests {
                 .map(|&(offset, rows)| BlockStart {
                     offset,
                     rows,
-                    content: (offset > 0).then_some(BlockContent { raw: 4_000, crc32: 7 }),
+                    content: (offset > 0).then_some(BlockChecksum { raw: 4_000, crc32: 7 }),
                 })
                 .collect(),
         };

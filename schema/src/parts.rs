@@ -2,7 +2,7 @@
 
 use arrow_schema::SchemaRef;
 
-use crate::guesses::{self, Guesses};
+use crate::estimates::{self, TableEstimates};
 use crate::{FileLayout, FileSet, Source, Table};
 
 /// Why two hosts' parts are no table.
@@ -59,12 +59,12 @@ pub fn join(tables: Vec<Table>) -> Result<Option<Table>, Mismatch> {
 }
 
 /// What is guessed of the table of both.
-fn joined_guesses(a: &Table, b: &Table) -> Guesses {
+fn joined_guesses(a: &Table, b: &Table) -> TableEstimates {
     let rows = a.about_rows().zip(b.about_rows()).map(|(rows, more)| rows.saturating_add(more));
     let of = |table: &Table| table.about_rows().unwrap_or(0) as f64;
-    Guesses {
+    TableEstimates {
         rows: rows.filter(|_| a.rows.is_none() || b.rows.is_none()),
-        columns: guesses::join((&a.guesses.columns, of(a)), (&b.guesses.columns, of(b))),
+        columns: estimates::join((&a.guesses.columns, of(a)), (&b.guesses.columns, of(b))),
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
-    use crate::{ColumnGuess, DeferredValidation, FileEntry, FormatOptions};
+    use crate::{ColumnEstimate, DeferredValidation, FileEntry, FormatOptions};
 
     fn table(names: &[&str], column: &str) -> Table {
         let schema = Arc::new(Schema::new(vec![Field::new(column, DataType::Int64, true)]));
@@ -108,7 +108,7 @@ mod tests {
             source: Source::Files(files),
             rows: Some(5),
             spans: vec![Some((1.0, 2.0))],
-            guesses: Guesses::default(),
+            guesses: TableEstimates::default(),
         }
     }
 
@@ -128,14 +128,14 @@ mod tests {
     #[test]
     fn guesses_are_those_of_all_parts() {
         let part = |rows, values, span| {
-            let columns = vec![ColumnGuess { values: Some(values), is_counted: true, span: Some(span) }];
-            let guesses = Guesses { rows: Some(rows), columns };
+            let columns = vec![ColumnEstimate { values: Some(values), is_counted: true, span: Some(span) }];
+            let guesses = TableEstimates { rows: Some(rows), columns };
             Table { rows: None, guesses, ..table(&["a"], "x") }
         };
         let joined = |a, b| join(vec![a, b]).unwrap().unwrap();
         let few = joined(part(100, 5, (1.0, 2.0)), part(300, 7, (2.0, 9.0)));
-        let guess = ColumnGuess { values: Some(7), is_counted: true, span: Some((1.0, 9.0)) };
-        assert_eq!((few.rows, few.guesses), (None, Guesses { rows: Some(400), columns: vec![guess] }));
+        let guess = ColumnEstimate { values: Some(7), is_counted: true, span: Some((1.0, 9.0)) };
+        assert_eq!((few.rows, few.guesses), (None, TableEstimates { rows: Some(400), columns: vec![guess] }));
         let keys = joined(part(100, 100, (1.0, 2.0)), part(300, 290, (2.0, 9.0))).guesses;
         assert_eq!(keys.columns[0].values, Some(390));
         let counted = Table { rows: Some(50), ..part(100, 5, (1.0, 2.0)) };

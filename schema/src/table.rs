@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bdb;
 use crate::dialect::Dialect;
-use crate::guesses::Guesses;
+use crate::estimates::TableEstimates;
 use crate::manifest::BlockStart;
 
 /// A table of the catalog. The catalog of a query is a list of these, resolved once, before planning.
@@ -28,7 +28,7 @@ pub struct Table {
     /// integers), where footers tell it. For estimates: rows may lie outside.
     pub spans: Vec<Option<(f64, f64)>>,
     /// What is guessed of the rows and values.
-    pub guesses: Guesses,
+    pub guesses: TableEstimates,
 }
 
 impl Table {
@@ -176,7 +176,7 @@ pub struct FileEntry {
     pub layout: Option<usize>,
     /// How it is cut into parts that several workers read.
     #[serde(default)]
-    pub cut: Cut,
+    pub cut: Splitting,
     /// What a manifest says of its bytes.
     #[serde(default)]
     pub listed: Option<Listed>,
@@ -188,7 +188,7 @@ pub struct FileEntry {
 /// How a file is cut into parts that several workers read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cut {
+pub enum Splitting {
     /// Anywhere, or by the row groups of its format. A compressed file of records is not cut: one worker reads it.
     #[default]
     Anywhere,
@@ -197,7 +197,7 @@ pub enum Cut {
     /// Where the headers of its compression say that units begin.
     Units,
     /// One worker at a time decompresses, or finds where records end, and parses what it has while the next one does.
-    Turns,
+    Sequential,
 }
 
 /// What a manifest says of the bytes of a file.
@@ -219,7 +219,7 @@ impl FileEntry {
             rows: None,
             constants: Vec::new(),
             layout: None,
-            cut: Cut::default(),
+            cut: Splitting::default(),
             listed: None,
             process: None,
         }

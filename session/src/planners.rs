@@ -22,7 +22,7 @@ const WAIT: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_millis(50);
 
 /// What a thread is to do. It does not panic.
-pub type Work = Box<dyn FnOnce() + Send>;
+pub type PlanningJob = Box<dyn FnOnce() + Send>;
 
 /// The threads that wait.
 pub struct Planners {
@@ -32,7 +32,7 @@ pub struct Planners {
 
 struct Idle {
     number: u64,
-    work: Sender<Work>,
+    work: Sender<PlanningJob>,
     stat: Stat,
 }
 
@@ -66,7 +66,7 @@ impl Planners {
     ///
     /// # Errors
     /// The system has no more threads.
-    pub fn run(&'static self, mut work: Work) -> std::io::Result<Stat> {
+    pub fn run(&'static self, mut work: PlanningJob) -> std::io::Result<Stat> {
         while let Some(idle) = self.take() {
             match idle.work.send(work) {
                 Ok(()) => return Ok(idle.stat),
@@ -82,7 +82,7 @@ impl Planners {
         Ok(stat)
     }
 
-    fn serve(&self, number: u64, stat: &Stat, mut work: Work) {
+    fn serve(&self, number: u64, stat: &Stat, mut work: PlanningJob) {
         stack::mark_deep();
         stat.set();
         loop {

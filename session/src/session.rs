@@ -11,7 +11,7 @@ use engine::context::cancel::Cancel;
 use engine::context::stack::Deep;
 use formats::discover::SchemaChoice;
 use queries::parse::{Query, tables};
-use queries::place::Place;
+use queries::position::StatementPosition;
 use queries::{Kind, Statement};
 use schema::{DeferredValidation, FileSet, Source, Table};
 
@@ -205,7 +205,9 @@ impl Session {
     pub fn placed<T>(&self, statement: &Parsed, done: Result<T>) -> Result<T> {
         done.map_err(|error| {
             let view = match &error {
-                Error::Statement(wrong) => wrong.place().and_then(Place::view).map(str::to_string),
+                Error::Statement(wrong) => {
+                    wrong.place().and_then(StatementPosition::view).map(str::to_string)
+                }
                 _ => None,
             };
             let Some(view) = view else { return statement.shown(error) };

@@ -147,7 +147,7 @@ fn an_error_has_the_type_of_its_cause() {
     };
     assert!(matches!(statement("SELECT").what(), queries::Error::Syntax { .. }));
     assert!(matches!(statement("SELECT c FROM t").what(), queries::Error::Name { .. }));
-    let place = |sql: &str| statement(sql).place().and_then(queries::place::Place::start);
+    let place = |sql: &str| statement(sql).place().and_then(queries::position::StatementPosition::start);
     assert_eq!(place("SELECT 1;\n  SELECT c FROM t"), Some((2, 10)));
     assert_eq!(place("SELECT 1 FRM t u"), Some((1, 14)));
     assert!(matches!(error("SELECT * FROM 'none.csv'"), Error::File(_)));

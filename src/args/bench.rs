@@ -33,7 +33,7 @@ pub struct BenchTable {
 
 /// Where files and figures go.
 #[derive(Debug, Flags)]
-pub struct BenchPlace {
+pub struct BenchOutput {
     /// Where the files that are measured are put; each is removed once it is measured.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub scratch: PathBuf,
@@ -72,7 +72,7 @@ pub struct BenchFormats {
     pub workers: Option<u16>,
     /// Where files and figures go.
     #[command(flatten)]
-    pub place: BenchPlace,
+    pub place: BenchOutput,
     /// How to read the table.
     #[command(flatten)]
     pub input: Input,
@@ -107,7 +107,7 @@ pub struct BenchThreads {
     pub cold: bool,
     /// Where files and figures go.
     #[command(flatten)]
-    pub place: BenchPlace,
+    pub place: BenchOutput,
     /// How to read the table.
     #[command(flatten)]
     pub input: Input,

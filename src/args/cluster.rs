@@ -116,7 +116,7 @@ pub struct PlacementFlags {
 /// Where files are made.
 #[derive(Debug, Flags)]
 #[command(next_help_heading = "Processes", group = place(&["hosts", "local", "cluster"]))]
-pub struct MakePlace {
+pub struct MakeTarget {
     /// Processes that are started here or by ssh.
     #[command(flatten)]
     pub started: PlacementFlags,
@@ -135,7 +135,7 @@ pub struct MakePlace {
     pub retries: u32,
 }
 
-impl MakePlace {
+impl MakeTarget {
     /// Where the nodes are, if they are asked.
     pub fn nodes(&self) -> Option<At> {
         let (cluster, token_file) = self.cluster.clone().zip(self.token_file.clone())?;
@@ -156,7 +156,7 @@ pub struct ClusterGenerate {
     pub generate: Generate,
     /// Where it is made.
     #[command(flatten)]
-    pub place: MakePlace,
+    pub place: MakeTarget,
 }
 
 /// `palais cluster convert`.
@@ -167,7 +167,7 @@ pub struct ClusterConvert {
     pub convert: Convert,
     /// Where it is done.
     #[command(flatten)]
-    pub place: MakePlace,
+    pub place: MakeTarget,
 }
 
 /// `palais cluster run`.

@@ -31,7 +31,7 @@ pub fn convert(c: &args::ClusterConvert) -> anyhow::Result<()> {
     run(Task::Convert(convert::conversion(&c.convert)?), &c.convert.write, &c.place)
 }
 
-fn run(task: Task, write: &args::Write, place: &args::MakePlace) -> anyhow::Result<()> {
+fn run(task: Task, write: &args::Write, place: &args::MakeTarget) -> anyhow::Result<()> {
     if let Some(at) = place.nodes() {
         let request = Request::Files { task, workers: write.workers, retries: place.retries };
         return ask_nodes(&request, write.no_progress, &at);

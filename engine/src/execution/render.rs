@@ -22,9 +22,9 @@ use crate::operators::exchange::{At, Receive, Send};
 use crate::operators::expand::Expand;
 use crate::operators::filter::Filter;
 use crate::operators::in_order::InOrder;
-use crate::operators::join::heavy::Replicas;
+use crate::operators::join::heavy_hitters::Replicas;
+use crate::operators::join::hot_keys::HotKeyDetector;
 use crate::operators::join::shared::Builds;
-use crate::operators::join::watch::Watch;
 use crate::operators::join::{self, Join};
 use crate::operators::limit::Limit;
 use crate::operators::memory_tracker::MemoryTracker;
@@ -470,7 +470,7 @@ impl<'scope> Renderer<'_, 'scope> {
             let (here, processes) = (topology.here(), topology.processes.clone());
             let at = At { index: *index, here, peers: *peers, processes };
             let replicas = self.shared.replicas[node.id].clone();
-            let watch = replicas.map(|replicas| Watch::new(replicas, topology.here(), *peers));
+            let watch = replicas.map(|replicas| HotKeyDetector::new(replicas, topology.here(), *peers));
             Box::new(Send::new(exchange, &node.schema, at, pool, wake).watching(watch))
         });
         // The rows of the last operator count as the node's.

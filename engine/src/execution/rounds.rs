@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use queries::Plan;
-use queries::plan::{Gives, Rounds};
+use queries::plan::{Rounds, StageOutput};
 
 use super::crew::Crew;
 use super::run::{Run, Tree, stage_value};
@@ -21,7 +21,7 @@ use crate::context::stack::{self, Deep};
 use crate::dataflow::batch::{BATCH_ROWS, batch_of, compact};
 use crate::error::{Error, Result};
 use crate::operators::absorb::Absorber;
-use crate::state::kept::{Keeper, Kept, Reading};
+use crate::state::kept::{Kept, Reading, StageRows};
 use crate::state::seen::Seen;
 
 /// Batches of fewer rows than this are put together before they are kept: a round may give one row.
@@ -75,7 +75,7 @@ fn recursion(
         }
         None => None,
     };
-    let mut all = Gathered::new(Keeper::new(schema.clone(), label, &run.account, bytes_of(kept)));
+    let mut all = Gathered::new(StageRows::new(schema.clone(), label, &run.account, bytes_of(kept)));
     let mut at = position_of(plan, rounds.seed).unwrap_or(position);
     let mut now = plan.clone();
     loop {
@@ -83,7 +83,7 @@ fn recursion(
         let others = bytes_of(kept) + all.bytes;
         let to = Arc::new(Round {
             seen: seen.clone(),
-            keeper: Keeper::new(schema.clone(), label, &run.account, others),
+            keeper: StageRows::new(schema.clone(), label, &run.account, others),
             schema: schema.clone(),
         });
         crew.tree(Tree { plan: Arc::clone(&now), stage: Some(at) }, kept, to.clone())?;
@@ -114,16 +114,16 @@ fn stages_before(
     for number in &rounds.before {
         let Some(at) = position_of(plan, *number) else { continue };
         let stage = &plan.stages[at];
-        if let Gives::Rounds(inner) = &stage.gives {
+        if let StageOutput::Rounds(inner) = &stage.gives {
             let rows = recursion(crew, &now, (at, inner), kept)?;
             kept.insert(*number, Arc::new(rows));
             continue;
         }
         let label = format!("shared rows {number}");
-        let keeper = Arc::new(Keeper::new(stage.root.schema.clone(), label, &run.account, bytes_of(kept)));
+        let keeper = Arc::new(StageRows::new(stage.root.schema.clone(), label, &run.account, bytes_of(kept)));
         crew.tree(Tree { plan: Arc::clone(&now), stage: Some(at) }, kept, keeper.clone())?;
         let rows = Arc::new(keeper.finish());
-        if stage.gives == Gives::Value {
+        if stage.gives == StageOutput::Value {
             let value = stage_value(stage, &batches(&rows)?)?;
             now = Deep::new(stack::deep(|| now.with_value(stage, &value))??);
         } else {
@@ -154,7 +154,7 @@ fn batches(rows: &Arc<Kept>) -> Result<Vec<RecordBatch>> {
 struct Round {
     /// Knows the rows that were given before, which are left out.
     seen: Option<Arc<Seen>>,
-    keeper: Keeper,
+    keeper: StageRows,
     schema: SchemaRef,
 }
 
@@ -169,7 +169,7 @@ impl Absorber for Round {
     }
 }
 
-impl Absorber for Keeper {
+impl Absorber for StageRows {
     fn absorb(&self, batch: &RecordBatch) -> Result<()> {
         self.keep(batch)
     }
@@ -177,7 +177,7 @@ impl Absorber for Keeper {
 
 /// The rows of all rounds.
 struct Gathered {
-    keeper: Keeper,
+    keeper: StageRows,
     small: Vec<RecordBatch>,
     small_rows: usize,
     rows: usize,
@@ -186,7 +186,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn new(keeper: Keeper) -> Gathered {
+    fn new(keeper: StageRows) -> Gathered {
         Gathered { keeper, small: Vec::new(), small_rows: 0, rows: 0, bytes: 0 }
     }
 

@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion_common::ScalarValue;
 use queries::Plan;
-use queries::plan::{Gives, Node, Op, Stage};
+use queries::plan::{Node, Op, Stage, StageOutput};
 use timely::logging::TimelyProgressEventBuilder;
 use timely::worker::Worker;
 
@@ -31,7 +31,7 @@ use crate::execution::rounds;
 use crate::execution::workers::{Build, PARK, channels_here, run_thread, start_workers};
 use crate::operators::output::{Output, Queue, Taken};
 use crate::operators::scan::prefetch::PARTS;
-use crate::state::kept::{Keeper, Kept};
+use crate::state::kept::{Kept, StageRows};
 
 /// The settings of one run of a plan.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ fn run_in(
         if in_rounds.contains(&plan.stages[position].number) {
             continue;
         }
-        if let Gives::Rounds(rounds) = &plan.stages[position].gives {
+        if let StageOutput::Rounds(rounds) = &plan.stages[position].gives {
             let rows = match &run.processes {
                 // The first process runs it.
                 Some(processes) if processes.index > 0 => {
@@ -114,13 +114,13 @@ fn run_in(
         before = Some(results.state().clone());
         let stage = &plan.stages[position];
         match stage.gives {
-            Gives::Value => {
+            StageOutput::Value => {
                 let value = run.value(stage, position, results)?;
                 plan = Deep::new(stack::deep(|| plan.with_value(stage, &value))??);
             }
             // These have been looked at.
-            Gives::Seed | Gives::Rounds(_) => {}
-            Gives::Rows => {
+            StageOutput::Seed | StageOutput::Rounds(_) => {}
+            StageOutput::Rows => {
                 let others = kept.values().map(|kept: &Arc<Kept>| kept.bytes_in_memory()).sum();
                 kept.insert(stage.number, Arc::new(run.keep(stage, results, others)?));
             }
@@ -135,7 +135,7 @@ fn run_in(
 fn forget(plan: &Plan, position: usize, kept: &mut BTreeMap<usize, Arc<Kept>>) -> Result<()> {
     let mut later = plan.stages.iter().skip(position + 1);
     // A recursion that comes reads them by way of stages that stand before it.
-    if kept.is_empty() || later.any(|stage| matches!(stage.gives, Gives::Rounds(_))) {
+    if kept.is_empty() || later.any(|stage| matches!(stage.gives, StageOutput::Rounds(_))) {
         return Ok(());
     }
     let read: BTreeSet<usize> =
@@ -201,14 +201,14 @@ impl Run<'_> {
     /// No rows of a stage.
     fn no_rows(&self, stage: &Stage) -> Kept {
         let label = format!("shared rows {}", stage.number);
-        Keeper::new(stage.root.schema.clone(), label, &self.account, 0).finish()
+        StageRows::new(stage.root.schema.clone(), label, &self.account, 0).finish()
     }
 
     /// The rows of a stage that the workers of this process give. The stages before it keep `others` bytes in memory.
     fn keep(&self, stage: &Stage, results: Results, others: usize) -> Result<Kept> {
         let state = results.state().clone();
         let label = format!("shared rows {}", stage.number);
-        let keeper = Keeper::new(results.schema().clone(), label, &self.account, others);
+        let keeper = StageRows::new(results.schema().clone(), label, &self.account, others);
         results.drain(|batch| keeper.keep(&batch))?;
         let kept = keeper.finish();
         state.bytes_spilled.fetch_add(kept.bytes_on_disk(), Ordering::Relaxed);

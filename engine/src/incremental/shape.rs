@@ -2,7 +2,9 @@
 
 use arrow_schema::DataType;
 use queries::Plan;
-use queries::plan::{Aggregate, AggregateCall, AggregateFunction, Exchange, Gives, Node, Op, Phase, Scan};
+use queries::plan::{
+    Aggregate, AggregateCall, AggregateFunction, Exchange, Node, Op, Phase, Scan, StageOutput,
+};
 
 use crate::error::{Error, Result};
 
@@ -40,9 +42,9 @@ impl Shape {
     pub fn new(plan: &Plan) -> Result<Shape> {
         if let Some(stage) = plan.stages.first() {
             return Err(refuse(match stage.gives {
-                Gives::Value => "a scalar subquery",
-                Gives::Seed | Gives::Rounds(_) => "a recursion",
-                Gives::Rows => "rows that are computed first and kept",
+                StageOutput::Value => "a scalar subquery",
+                StageOutput::Seed | StageOutput::Rounds(_) => "a recursion",
+                StageOutput::Rows => "rows that are computed first and kept",
             }));
         }
         let mut steps = Vec::new();

@@ -10,7 +10,7 @@ use formats::rows::split::blocks_of;
 use formats::store::input::Input;
 use queries::Plan;
 use queries::plan::{Node, Op, Scan};
-use schema::{Cut, FileEntry, Source};
+use schema::{FileEntry, Source, Splitting};
 
 use crate::context::query::QueryState;
 use crate::error::Result;
@@ -97,7 +97,7 @@ fn each_file(
 /// Reads a file block by block, and decompresses it: by the blocks that its manifest lists, if it does.
 fn read(file: &FileEntry, compressed: Option<&str>) -> Result<()> {
     let input = Input::open(&file.path)?;
-    if let (Some(name), Some(listed), Cut::Blocks) = (compressed, &file.listed, file.cut) {
+    if let (Some(name), Some(listed), Splitting::Blocks) = (compressed, &file.listed, file.cut) {
         let (compression, mut raw) = (compression(name)?, Vec::new());
         for block in blocks_of(file, &Part::Blocks(0..listed.blocks.len())) {
             let packed = input.read_range(&block.range)?;

@@ -11,7 +11,7 @@ use arrow_select::coalesce::BatchCoalescer;
 use arrow_select::take::take_record_batch;
 use queries::plan::{Exchange, Expr};
 
-use super::join::watch::Watch;
+use super::join::hot_keys::HotKeyDetector;
 use super::{evaluate_all, rows_of};
 use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, Wire, WireBytes, batch_bytes, to_take_from};
 use crate::dataflow::credit::Pool;
@@ -55,7 +55,7 @@ pub struct Send {
     wake: Wake,
     outgoing: VecDeque<ExchangeBatch>,
     /// Detects heavy keys. The sender gathers their rows behind the rows of all workers.
-    watch: Option<Watch>,
+    watch: Option<HotKeyDetector>,
 }
 
 enum Route {
@@ -129,7 +129,7 @@ impl Send {
     }
 
     /// Keeps the rows of heavy keys in this process.
-    pub fn watching(mut self, watch: Option<Watch>) -> Send {
+    pub fn watching(mut self, watch: Option<HotKeyDetector>) -> Send {
         if let Route::Hash { gathered, .. } = &mut self.route
             && watch.is_some()
         {
@@ -189,7 +189,7 @@ fn partition(
     batch: &RecordBatch,
     hashes: &[u64],
     peers: usize,
-    watch: Option<&Watch>,
+    watch: Option<&HotKeyDetector>,
 ) -> Result<Vec<RecordBatch>> {
     let targets = peers + usize::from(watch.is_some());
     let mut rows: Vec<Vec<u32>> =

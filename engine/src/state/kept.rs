@@ -29,7 +29,7 @@ enum Stored {
 }
 
 /// Takes the rows of a stage. Several threads may give it batches at once.
-pub struct Keeper {
+pub struct StageRows {
     schema: SchemaRef,
     account: Arc<Account>,
     holder: Arc<Holder>,
@@ -57,15 +57,15 @@ enum Disk {
     Refused,
 }
 
-impl Keeper {
+impl StageRows {
     /// Keeps batches of `schema` for the query of `account`. Its stages keep `others` bytes in memory already. `label` names
     /// the stage in errors.
-    pub fn new(schema: SchemaRef, label: String, account: &Arc<Account>, others: usize) -> Keeper {
+    pub fn new(schema: SchemaRef, label: String, account: &Arc<Account>, others: usize) -> StageRows {
         let _entered = account.enter();
         let part = memory::limit().min(account.limit()) / PART_OF_LIMIT;
         let most = usize::try_from(part).unwrap_or(usize::MAX).saturating_sub(others);
         let holder = Holder::new(label.clone(), FEWER_KEPT_ROWS);
-        Keeper { schema, account: account.clone(), holder, most, label, rows: Mutex::default() }
+        StageRows { schema, account: account.clone(), holder, most, label, rows: Mutex::default() }
     }
 
     /// Keeps a batch behind those that it was given before.
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn rows_beyond_a_part_of_the_limit_lie_on_disk() {
         let account = Account::new(160_000);
-        let keeper = Keeper::new(batch(0).schema(), "shared rows 0".into(), &account, 0);
+        let keeper = StageRows::new(batch(0).schema(), "shared rows 0".into(), &account, 0);
         for number in 0..10 {
             keeper.keep(&batch(number * 1000)).unwrap();
         }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn what_other_stages_keep_counts() {
         let account = Account::new(160_000);
-        let keeper = Keeper::new(batch(0).schema(), "shared rows 1".into(), &account, 39_000);
+        let keeper = StageRows::new(batch(0).schema(), "shared rows 1".into(), &account, 39_000);
         keeper.keep(&batch(0)).unwrap();
         assert_eq!((account.kept(), keeper.finish().bytes_in_memory()), (0, 0));
     }

@@ -35,7 +35,7 @@ use crate::context::panics;
 use crate::context::query::QueryState;
 use crate::context::stack;
 use crate::error::{Error, Result};
-use crate::writing::ordered_pipeline::{self, Dealer, LaneItem, Limits, Reader, Stages};
+use crate::writing::ordered_pipeline::{self, LaneItem, Limits, NextSplit, Reader, Stages};
 use crate::writing::row_checksum::RowChecksum;
 use crate::writing::verify;
 use block_builder::{BlockBuilder, Built};
@@ -82,7 +82,7 @@ pub struct Rows<'a, L> {
     /// The number of files, including empty ones.
     pub files: usize,
     /// Gives the lanes, one after another.
-    pub deal: Dealer<'a, L>,
+    pub deal: NextSplit<'a, L>,
     /// Reads batches, each with the number of its file. The numbers ascend from lane to lane.
     pub read: Reader<'a, L, (usize, RecordBatch)>,
 }
@@ -277,7 +277,7 @@ impl Output {
         let one = |lane: L| {
             let mut sink = Sink::new(&self.place, None, true);
             let mut lane = Some(lane);
-            let deal: Dealer<'_, L> = Box::new(|| Ok(lane.take()));
+            let deal: NextSplit<'_, L> = Box::new(|| Ok(lane.take()));
             let read: Reader<'_, L, _> = Box::new(|lane: &mut L| Ok(read(lane)?.map(|batch| (0, batch))));
             self.run(deal, read, 1, limits, &mut sink, state)?;
             Ok(sink.finish().map_err(|e| e.at(&self.path))?)
@@ -314,7 +314,7 @@ impl Output {
     /// Runs a pipeline that writes files one after another.
     fn run<L: Send>(
         &self,
-        deal: Dealer<'_, L>,
+        deal: NextSplit<'_, L>,
         read: Reader<'_, L, (usize, RecordBatch)>,
         files: usize,
         limits: Limits,

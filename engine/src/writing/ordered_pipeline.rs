@@ -30,7 +30,7 @@ use crate::context::panics;
 use crate::context::query::QueryState;
 use crate::context::stack;
 use crate::error::{Error, Result};
-pub use stages::{Cutter, Dealer, LaneItem, Limits, Reader, Sink, Stages, Step, Worker};
+pub use stages::{Cutter, LaneItem, Limits, NextSplit, Reader, Sink, Stages, Step, Worker};
 
 /// The time after which a thread without work looks at the flags and at lanes that wait.
 const PARK: Duration = Duration::from_millis(10);
@@ -93,7 +93,7 @@ struct Line<'a, L, I, W, O> {
 
 /// The state of the pipeline. A thread takes the stage, lane or piece that it works on out of its place.
 struct Inner<'a, L, I, W, O> {
-    dealer: Option<Dealer<'a, L>>,
+    dealer: Option<NextSplit<'a, L>>,
     dealt: bool,
     lanes: VecDeque<LaneSlot<L, I>>,
     /// The number of the first lane in `lanes`.
@@ -141,7 +141,7 @@ enum Job<'a, L, I, W, O> {
     Work(u64, W),
     Cut(Cutter<'a, I, W>, LaneItem<I>),
     Read(u64, L),
-    Deal(Dealer<'a, L>),
+    Deal(NextSplit<'a, L>),
 }
 
 impl<'a, L, I, W, O> Inner<'a, L, I, W, O> {

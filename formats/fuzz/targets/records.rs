@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::schema::{Cut, Dialect, FileEntry, FormatOptions, OnError};
+use ::schema::{Dialect, FileEntry, FormatOptions, OnError, Splitting};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow_select::concat::concat_batches;
@@ -118,7 +118,7 @@ fn check_as(encoding: &str, dialect: Option<Box<Dialect>>, bytes: &[u8]) {
         let morsels = encoding.split(&file, &scan, target as u64).expect("any file can be split");
         same(&at_once, &read(encoding, bytes, &morsels, &scan, usize::MAX), "split", target);
     }
-    let turns = Arc::new(FileEntry { cut: Cut::Turns, ..FileEntry::clone(&file) });
+    let turns = Arc::new(FileEntry { cut: Splitting::Sequential, ..FileEntry::clone(&file) });
     for target in [small, 1000 + small] {
         let morsels = encoding.split(&turns, &scan, target as u64).expect("any file can be split");
         same(&at_once, &read(encoding, bytes, &morsels, &scan, usize::MAX), "in turns", target);

@@ -24,8 +24,8 @@ use crate::error::{Error, Result};
 use crate::rows::BatchDecoder;
 use crate::rows::format::{Kind, RowFormat};
 use crate::rows::infer::infer;
-use crate::rows::places;
 use crate::rows::quotes::Marks;
+use crate::rows::samples;
 use crate::rows::split::Border;
 
 /// Comma-separated values.
@@ -38,7 +38,7 @@ pub static CSV: RowFormat = RowFormat {
     splits: |_, _| true,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |file, options, rows| {
-        let places = || places::lines(file, options);
+        let places = || samples::lines(file, options);
         infer(file, options, true, |seen| {
             Ok(Box::new(infer::CsvInference::new(options, rows, seen, places)?))
         })

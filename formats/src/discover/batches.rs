@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use schema::instants::schema_in_utc;
-use schema::{DeferredValidation, FormatOptions, Guesses, MemoryRows, Source, Table};
+use schema::{DeferredValidation, FormatOptions, MemoryRows, Source, Table, TableEstimates};
 
-use super::guesses;
+use super::estimates;
 use crate::columns::adapt::Adapter;
 use crate::columns::types::{check_readable, read_schema};
 use crate::error::{Error, Result};
@@ -32,14 +32,14 @@ pub fn open_batches(name: &str, schema: &SchemaRef, batches: &[RecordBatch]) -> 
     let read = schema_in_utc(&Arc::new(read_schema(schema)));
     let adapted = batches.iter().map(|batch| adapted(batch, &read)).collect::<Result<Vec<_>>>()?;
     let rows = MemoryRows::new(adapted.into_iter().filter(|batch| batch.num_rows() > 0).collect());
-    let columns = guesses::sample::of_memory(&rows, read.fields().len());
+    let columns = estimates::sample::of_memory(&rows, read.fields().len());
     Ok(Table {
         name: name.to_string(),
         schema: read,
         rows: Some(rows.rows()),
         source: Source::Memory(rows),
         spans: vec![],
-        guesses: Guesses { rows: None, columns },
+        guesses: TableEstimates { rows: None, columns },
     })
 }
 

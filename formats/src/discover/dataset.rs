@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schema::manifest::{FILE_NAME, Manifest};
-use schema::{Cut, DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses, Listed, Source, Table};
+use schema::{
+    DeferredValidation, FileEntry, FileSet, FormatOptions, Listed, Source, Splitting, Table, TableEstimates,
+};
 
 use super::{OpenOptions, assemble, list};
 use crate::columns::types::read_schema;
@@ -53,7 +55,7 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
         source: Source::Files(set),
         rows,
         spans: vec![],
-        guesses: Guesses::default(),
+        guesses: TableEstimates::default(),
     };
     if options.file_column {
         assemble::add_file_column(&mut table)?;
@@ -86,7 +88,7 @@ fn files(dir: &Path, manifest: &Manifest) -> Result<Vec<FileEntry>> {
         let mut entry = FileEntry::new(path, part.bytes, found.modified_ns);
         let listed = Listed { crc32: part.crc32, blocks: part.blocks.clone() };
         entry.cut = match is_listed(&listed, part.bytes) {
-            true => Cut::Blocks,
+            true => Splitting::Blocks,
             false => encoding.cut(&entry, &manifest.format)?,
         };
         (entry.rows, entry.listed) = (Some(part.rows), Some(listed));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
-use schema::{DeferredValidation, Dialect, FileEntry, FileSet, FormatOptions, Guesses, Source, Table};
+use schema::{DeferredValidation, Dialect, FileEntry, FileSet, FormatOptions, Source, Table, TableEstimates};
 
 use super::detect::{self, Detected, Named};
 use super::layouts::Layouts;
@@ -20,10 +20,10 @@ use crate::format::Format;
 use crate::jsonl;
 use crate::parallel;
 use crate::registry::format;
-use crate::rows::places;
 use crate::rows::quotes::Marks;
 use crate::rows::reader::BYTE_ORDER_MARK;
 use crate::rows::rewrite::{charset, first_text};
+use crate::rows::samples;
 use crate::rows::schema_probe::{Like, SchemaProbe};
 use crate::rows::tagged::outer::LOOKED_AT;
 use crate::store::input::Input;
@@ -82,7 +82,7 @@ pub fn open(
     }
     let (layouts, hive) = (layouts.all(), hive::columns(root, &files)?);
     let set = FileSet { files, format: base, file_columns, layouts, unseen };
-    let (source, guesses) = (Source::Files(set), Guesses::default());
+    let (source, guesses) = (Source::Files(set), TableEstimates::default());
     let mut table = Table { name: name.to_string(), schema, source, rows, spans: vec![], guesses };
     assemble::add_hive_columns(&mut table, hive);
     if options.file_column {
@@ -243,7 +243,7 @@ fn base_options(
     if given.is_none() && first.is_some() {
         let mut records = sniff::records(&head, format.delimiter, format.quote, usize::MAX);
         records.drain(..usize::from(format.header).min(records.len()));
-        for lines in places::lines(file, &format) {
+        for lines in samples::lines(file, &format) {
             records.extend(sniff::records(&lines, format.delimiter, format.quote, usize::MAX));
         }
         styles::find(&records, format.delimiter, &mut dialect);
@@ -496,7 +496,7 @@ impl Opening<'_> {
                 return Ok(Seen::default());
             }
             // Of large files other places than the beginning are looked at.
-            let is_quick = rows < jsonl::LOOKED_AT_ELSEWHERE || self.files[file].bytes < places::LARGE;
+            let is_quick = rows < jsonl::LOOKED_AT_ELSEWHERE || self.files[file].bytes < samples::LARGE;
             let is_like = |probe: &mut Box<dyn SchemaProbe>| self.begins_like_known(probe.as_mut(), file);
             if is_quick && probe.as_mut().is_some_and(is_like) {
                 return Ok(Seen::default());

@@ -31,16 +31,16 @@ pub struct JsonInference {
     records: u64,
     lines: u64,
     /// Lines from other places of the file, which are looked at behind the first records.
-    places: Places,
+    places: SampledLines,
 }
 
 /// Gives lines from other places of a file.
-pub type Places = Option<Box<dyn FnOnce() -> Vec<Bytes> + Send>>;
+pub type SampledLines = Option<Box<dyn FnOnce() -> Vec<Bytes> + Send>>;
 
 impl JsonInference {
     /// A decoder that looks at `rows` records, and, if the file has a record a line and more than these, at those of
     /// other places too.
-    pub fn new(format: &FormatOptions, rows: usize, seen: Seen, places: Places) -> JsonInference {
+    pub fn new(format: &FormatOptions, rows: usize, seen: Seen, places: SampledLines) -> JsonInference {
         JsonInference {
             on_error: format.on_error,
             frames: Frames::new(format, true),

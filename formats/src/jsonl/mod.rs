@@ -22,7 +22,7 @@ mod tokens;
 use crate::rows::BatchDecoder;
 use crate::rows::format::{Kind, RowFormat};
 use crate::rows::infer::infer;
-use crate::rows::places;
+use crate::rows::samples;
 use crate::rows::split::Border;
 
 /// From so many records on that are looked at of a file, those of other places are too.
@@ -39,9 +39,9 @@ pub static JSONL: RowFormat = RowFormat {
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan, first), scan)?)),
     infer: |file, options, rows| {
         // A few records of one of many files are looked at quickly.
-        let places: infer::Places = (rows >= LOOKED_AT_ELSEWHERE).then(|| {
+        let places: infer::SampledLines = (rows >= LOOKED_AT_ELSEWHERE).then(|| {
             let (file, options) = (file.clone(), options.clone());
-            Box::new(move || places::lines(&file, &options)) as _
+            Box::new(move || samples::lines(&file, &options)) as _
         });
         infer(file, options, true, |seen| {
             Ok(Box::new(infer::JsonInference::new(options, rows, seen, places)))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
-use schema::{Cut, DeferredValidation, FileEntry, FormatOptions};
+use schema::{DeferredValidation, FileEntry, FormatOptions, Splitting};
 
 use super::encoder::{RowEncoder, RowWriter};
 use super::head::{Head, head};
@@ -137,18 +137,18 @@ impl Format for RowFormat {
         head(self.decoder, self.border, file, scan, most).map(Some)
     }
 
-    fn cut(&self, file: &FileEntry, options: &FormatOptions) -> Result<Cut> {
+    fn cut(&self, file: &FileEntry, options: &FormatOptions) -> Result<Splitting> {
         let compression = compress::compression(&options.compression)?;
         let rewrites = options.rewrites();
         let plain = compression.decompressor()?.is_none() && !rewrites;
         let marked = self.border != Border::Unmarked;
         if file.bytes <= if plain { SMALL } else { SMALL_PACKED } || (plain && marked) {
-            return Ok(Cut::Anywhere);
+            return Ok(Splitting::Anywhere);
         }
         // What is wrong with a file is told when it is read.
-        let Ok(head) = rewrite::first_text(file, options, HEAD_BYTES) else { return Ok(Cut::Anywhere) };
+        let Ok(head) = rewrite::first_text(file, options, HEAD_BYTES) else { return Ok(Splitting::Anywhere) };
         if !(self.splits)(&head, options) {
-            return Ok(Cut::Anywhere);
+            return Ok(Splitting::Anywhere);
         }
         let input = Input::of(file)?;
         let mut window = FIRST_WINDOW;
@@ -156,21 +156,21 @@ impl Format for RowFormat {
             let bytes = input.read_range(&(0..window))?;
             match compression.unit(&bytes) {
                 Unit::Whole { raw, aligned, .. } if raw <= MAX_UNIT && (marked || aligned) => {
-                    return Ok(Cut::Units);
+                    return Ok(Splitting::Units);
                 }
                 Unit::Short if bytes.len() as u64 == window => window *= 4,
                 Unit::Whole { .. } | Unit::Short | Unit::Unknown => break,
             }
         }
-        Ok(Cut::Turns)
+        Ok(Splitting::Sequential)
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
         let plain = scan.format.compression == "none" && !scan.format.rewrites();
         Ok(match (file.cut, &file.listed) {
             _ if target_bytes == u64::MAX => split::whole(file),
-            (Cut::Blocks, Some(listed)) => split::by_blocks(file, listed, target_bytes),
-            (Cut::Units | Cut::Turns, _) => split::by_turns(file, target_bytes),
+            (Splitting::Blocks, Some(listed)) => split::by_blocks(file, listed, target_bytes),
+            (Splitting::Units | Splitting::Sequential, _) => split::by_turns(file, target_bytes),
             _ if plain && self.border != Border::Unmarked && self.is_cut(file, scan, target_bytes)? => {
                 split::split(file, self.border, target_bytes)
             }
@@ -179,7 +179,7 @@ impl Format for RowFormat {
     }
 
     fn has_borders(&self, file: &FileEntry, options: &FormatOptions, target_bytes: u64) -> bool {
-        let plain = options.compression == "none" && !options.rewrites() && file.cut == Cut::Anywhere;
+        let plain = options.compression == "none" && !options.rewrites() && file.cut == Splitting::Anywhere;
         plain && self.border == Border::Quotes && file.bytes > target_bytes
     }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use arrow_buffer::Buffer;
 use bytes::Bytes;
-use schema::Cut;
+use schema::Splitting;
 
 use super::blocks::{self, Blocks, Unpacking};
 use super::quotes::{Transition, first_record};
@@ -88,8 +88,8 @@ enum Cursor {
 
 impl SequentialSplits {
     /// The turns of a file that is cut by `cut`. Pieces have at most about `most` bytes before compression.
-    pub fn new(cut: Cut, most: u64) -> SequentialSplits {
-        let cursor = Some(if cut == Cut::Units { Cursor::Units(0, 0) } else { Cursor::Fresh });
+    pub fn new(cut: Splitting, most: u64) -> SequentialSplits {
+        let cursor = Some(if cut == Splitting::Units { Cursor::Units(0, 0) } else { Cursor::Fresh });
         let state = Mutex::new(State { turn: 0, cursor, skipped: BTreeSet::new(), ended: false });
         let piece_bytes = usize::try_from(most).unwrap_or(PIECE_BYTES).clamp(1, PIECE_BYTES);
         SequentialSplits { state, changed: Condvar::new(), quotes: SharedQuotes::default(), piece_bytes }

@@ -28,7 +28,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use cleanup::Sweeper;
+use cleanup::CleanupProcess;
 pub use cleanup::{Remains, sweep, sweep_with};
 use in_store::InStore;
 use make::make;
@@ -76,7 +76,7 @@ pub struct AtomicWrite {
     /// Holds the lock.
     locked: File,
     /// Removes it if this process is killed.
-    _sweeper: Option<Sweeper>,
+    _sweeper: Option<CleanupProcess>,
 }
 
 impl AtomicWrite {

@@ -3,7 +3,7 @@
 mod common;
 mod csv;
 mod detection;
-mod guesses;
+mod estimates;
 mod locations;
 mod many;
 mod schemas;

@@ -12,7 +12,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, SchemaRef};
 use formats::registry::format;
 use schema::FormatOptions;
-use schema::manifest::{BlockContent, BlockStart, Manifest, PartFile};
+use schema::manifest::{BlockChecksum, BlockStart, Manifest, PartFile};
 use schema::text::{ddl, json};
 
 use crate::targets::records;
@@ -204,7 +204,8 @@ fn stream() -> Vec<u8> {
 }
 
 fn manifest() -> Vec<u8> {
-    let block = |offset, rows| BlockStart { offset, rows, content: Some(BlockContent { raw: 50, crc32: 7 }) };
+    let block =
+        |offset, rows| BlockStart { offset, rows, content: Some(BlockChecksum { raw: 50, crc32: 7 }) };
     let file = |name: &str| PartFile {
         name: name.into(),
         rows: 12,

@@ -12,8 +12,8 @@ use formats::compress::{Unit, compression, names};
 use formats::format::{Format, ScanOptions};
 use formats::registry::format;
 use formats::rows::split::{Border, cut};
-use schema::manifest::{BlockContent, BlockStart};
-use schema::{ColumnPrefix, Cut, FileEntry, FormatOptions, Listed};
+use schema::manifest::{BlockChecksum, BlockStart};
+use schema::{ColumnPrefix, FileEntry, FormatOptions, Listed, Splitting};
 
 use crate::common::{Random, concat, entry, options, read_morsels, scan};
 use crate::roundtrip::{ENCODINGS, all_types, assert_same};
@@ -74,19 +74,23 @@ fn write(
         let from = if number == 0 { 0 } else { offset };
         let to = starts.get(number + 1).map_or(out.len(), |next| next.0);
         let crc32 = crc32fast::hash(&out[from..to]);
-        BlockStart { offset: offset as u64, rows, content: Some(BlockContent { raw, crc32 }) }
+        BlockStart { offset: offset as u64, rows, content: Some(BlockChecksum { raw, crc32 }) }
     });
     let listed = Listed { crc32: crc32fast::hash(&out), blocks: blocks.collect() };
     (out, listed)
 }
 
 /// All ways in which a file can be cut.
-fn cuts(with: &FormatOptions, bytes: &[u8], listed: &Listed) -> Vec<(Cut, Option<Listed>)> {
-    let mut cuts = vec![(Cut::Anywhere, None), (Cut::Turns, None), (Cut::Blocks, Some(listed.clone()))];
+fn cuts(with: &FormatOptions, bytes: &[u8], listed: &Listed) -> Vec<(Splitting, Option<Listed>)> {
+    let mut cuts = vec![
+        (Splitting::Anywhere, None),
+        (Splitting::Sequential, None),
+        (Splitting::Blocks, Some(listed.clone())),
+    ];
     let compression = compression(&with.compression).unwrap();
     let marked = ["csv", "jsonl", "text"].contains(&with.encoding.as_str());
     if matches!(compression.unit(bytes), Unit::Whole { aligned, .. } if aligned || marked) {
-        cuts.push((Cut::Units, None));
+        cuts.push((Splitting::Units, None));
     }
     cuts
 }

@@ -13,11 +13,11 @@ use formats::format::{Morsel, ScanOptions};
 use formats::reader::{FileReader, Next};
 use formats::registry::format;
 use formats::{Error, Result};
-use schema::{Cut, FileEntry, FormatOptions};
+use schema::{FileEntry, FormatOptions, Splitting};
 
 use crate::common::{Random, concat, entry, fields, message, options, read_whole, scan, units, write};
 
-fn cut_entry(bytes: &[u8], cut: Cut) -> Arc<FileEntry> {
+fn cut_entry(bytes: &[u8], cut: Splitting) -> Arc<FileEntry> {
     Arc::new(FileEntry { cut, ..(*entry(bytes)).clone() })
 }
 
@@ -35,7 +35,7 @@ fn give(reader: &mut dyn FileReader, bytes: &[u8], ranges: Vec<std::ops::Range<u
 fn read(
     bytes: &[u8],
     scan: &ScanOptions,
-    cut: Cut,
+    cut: Splitting,
     most: u64,
     workers: usize,
 ) -> Result<(Vec<RecordBatch>, usize)> {
@@ -158,7 +158,7 @@ fn units_may_begin_at_every_byte() {
         for cut in 0..=text.len() {
             let second = (cut + 7).min(text.len());
             let file = units(name, &[&text[..cut], &text[cut..second], &text[second..]]);
-            let (found, _) = read(&file, &scan, Cut::Units, 1, 1 + cut % 3).unwrap();
+            let (found, _) = read(&file, &scan, Splitting::Units, 1, 1 + cut % 3).unwrap();
             assert_eq!(concat(&schema, &found), expected, "{name} {cut}");
         }
     }
@@ -173,7 +173,8 @@ fn turns_may_end_anywhere() {
         let file = foreign(name, text.as_bytes());
         let scan = scan(&schema, &with("csv", name));
         for most in [1, 2, 7, 30, 100, 333, 1000, 5000] {
-            let (found, pieces) = read(&file, &scan, Cut::Turns, most, 1 + most as usize % 3).unwrap();
+            let (found, pieces) =
+                read(&file, &scan, Splitting::Sequential, most, 1 + most as usize % 3).unwrap();
             assert_eq!(concat(&schema, &found), expected, "{name} {most}");
             assert!(pieces > 1 || most >= 1000, "{name} {most}: {pieces}");
         }
@@ -188,7 +189,7 @@ fn a_reader_that_is_given_up_holds_nobody_back() {
     let scan = scan(&schema, &with("csv", "gzip"));
     let pieces: Vec<&[u8]> = text.as_bytes().chunks(300).collect();
     let file = units("gzip", &pieces);
-    for cut in [Cut::Units, Cut::Turns] {
+    for cut in [Splitting::Units, Splitting::Sequential] {
         let format = format("csv").unwrap();
         let first = format.split(&cut_entry(&file, cut), &scan, 300).unwrap().remove(0);
         let mut next = Some(first);
@@ -227,9 +228,9 @@ fn lines_are_cut_too() {
     for name in WITH_UNITS {
         let scan = scan(&schema, &with("jsonl", name));
         let pieces: Vec<&[u8]> = text.as_bytes().chunks(37).collect();
-        let found = read(&units(name, &pieces), &scan, Cut::Units, 50, 2).unwrap().0;
+        let found = read(&units(name, &pieces), &scan, Splitting::Units, 50, 2).unwrap().0;
         assert_eq!(concat(&schema, &found), expected, "{name}");
-        let found = read(&foreign(name, text.as_bytes()), &scan, Cut::Turns, 50, 2).unwrap().0;
+        let found = read(&foreign(name, text.as_bytes()), &scan, Splitting::Sequential, 50, 2).unwrap().0;
         assert_eq!(concat(&schema, &found), expected, "{name}");
     }
 }
@@ -251,12 +252,13 @@ fn binary_records_are_walked() {
             let file = write(&schema(), &blocks, &options).unwrap();
             let scan = scan(&schema(), &options);
             for most in [1, 100, 1000] {
-                let (found, pieces) = read(&file, &scan, Cut::Turns, most, 1 + most as usize % 3).unwrap();
+                let (found, pieces) =
+                    read(&file, &scan, Splitting::Sequential, most, 1 + most as usize % 3).unwrap();
                 assert_eq!(concat(&schema(), &found), batch, "{encoding} {name} {most}");
                 assert!(pieces > 3, "{encoding} {name} {most}: {pieces}");
             }
             if name == "gzip" {
-                let (found, pieces) = read(&file, &scan, Cut::Units, 1, 3).unwrap();
+                let (found, pieces) = read(&file, &scan, Splitting::Units, 1, 3).unwrap();
                 assert_eq!((concat(&schema(), &found), pieces), (batch.clone(), 10), "{encoding}");
             }
         }
@@ -275,13 +277,13 @@ fn what_follows_the_units_is_read_as_well() {
             // Snappy has one identifier a stream, and may have several.
             let mut file = units(name, &[&text[..cut / 2], &text[cut / 2..cut]]);
             file.extend(foreign(name, &text[cut..]));
-            let (found, _) = read(&file, &scan, Cut::Units, 1, 2).unwrap();
+            let (found, _) = read(&file, &scan, Splitting::Units, 1, 2).unwrap();
             assert_eq!(concat(&schema, &found), expected, "{name} {cut}");
         }
     }
     let mut padded = units("gzip", &[&text[..100], &text[100..]]);
     padded.extend([0; 1000]);
-    let found = read(&padded, &scan(&schema, &with("csv", "gzip")), Cut::Units, 1, 2).unwrap().0;
+    let found = read(&padded, &scan(&schema, &with("csv", "gzip")), Splitting::Units, 1, 2).unwrap().0;
     assert_eq!(concat(&schema, &found), expected);
 }
 
@@ -297,7 +299,7 @@ fn errors_are_those_of_the_file_in_one_piece() {
         let file = units(name, &pieces);
         let expected = message(read_whole(&file, &scan));
         assert!(expected.contains("row 151") && expected.contains("'1x50'"), "{expected}");
-        for cut in [Cut::Units, Cut::Turns] {
+        for cut in [Splitting::Units, Splitting::Sequential] {
             assert_eq!(message(read(&file, &scan, cut, 60, 1)), expected, "{name} {cut:?}");
         }
     }
@@ -321,24 +323,27 @@ fn every_end_that_comes_too_early_is_an_error() {
         for end in 1..file.len() {
             // A file that ends with a unit is whole, unless a quote is open there.
             if !borders.contains(&end) {
-                assert!(read(&file[..end], &scan, Cut::Units, 1, 1).is_err(), "{name} {end}");
+                assert!(read(&file[..end], &scan, Splitting::Units, 1, 1).is_err(), "{name} {end}");
             }
             assert!(matches!(
-                read(&file[..end], &scan, Cut::Turns, 100, 2).err(),
+                read(&file[..end], &scan, Splitting::Sequential, 100, 2).err(),
                 None | Some(Error::Data(_))
             ));
         }
         // What was appended since the query began is not looked at.
         let first = borders[borders.len() / 2];
-        let grown = Arc::new(FileEntry { bytes: first as u64, ..(*cut_entry(&file, Cut::Units)).clone() });
+        let grown =
+            Arc::new(FileEntry { bytes: first as u64, ..(*cut_entry(&file, Splitting::Units)).clone() });
         let morsels = format("csv").unwrap().split(&grown, &scan, 1 << 20).unwrap();
         let before = read_whole(&file[..first], &scan).map(|(batches, _)| concat(&schema, &batches));
         let found =
             crate::common::read_morsels(&file, &morsels, &scan).map(|(batches, _)| concat(&schema, &batches));
         assert_eq!(found.ok(), before.ok(), "{name}");
         // Shorter than it was when the query began.
-        let long =
-            Arc::new(FileEntry { bytes: file.len() as u64 + 10, ..(*cut_entry(&file, Cut::Units)).clone() });
+        let long = Arc::new(FileEntry {
+            bytes: file.len() as u64 + 10,
+            ..(*cut_entry(&file, Splitting::Units)).clone()
+        });
         let morsels = format("csv").unwrap().split(&long, &scan, 1 << 20).unwrap();
         let error = message(crate::common::read_morsels(&file, &morsels, &scan));
         assert!(error.contains("when the query began"), "{error}");

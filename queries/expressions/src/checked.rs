@@ -8,8 +8,8 @@ use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
-use crate::checks::{BitShift, Precise};
 use crate::differences::Difference;
+use crate::overflow_checks::{BitShift, Precise};
 use crate::{Expr, compare, date_shift};
 
 /// Makes overflow in the arithmetic of integers and decimals an error, where DataFusion's default wraps in silence, and

@@ -17,7 +17,6 @@
 pub mod accumulators;
 pub mod between;
 pub mod checked;
-pub mod checks;
 pub mod compare;
 pub mod conjunction;
 pub mod date_shift;
@@ -26,6 +25,7 @@ pub mod exact;
 pub mod first_known;
 pub mod functions;
 pub mod like;
+pub mod overflow_checks;
 pub mod print_text;
 pub mod short_circuit;
 pub mod text;

@@ -91,6 +91,6 @@ fn table(name: String) -> Table {
     ];
     let fields: Vec<Field> = columns.map(|(name, data_type)| Field::new(name, data_type, true)).into();
     let source = Source::Range { start: 0, end: 1000, step: 1 };
-    let (schema, guesses) = (Arc::new(Schema::new(fields)), schema::Guesses::default());
+    let (schema, guesses) = (Arc::new(Schema::new(fields)), schema::TableEstimates::default());
     Table { name, schema, source, rows: Some(1000), spans: vec![], guesses }
 }

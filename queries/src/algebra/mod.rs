@@ -33,7 +33,7 @@ use schema::Table;
 
 pub use expr::{Expr, Kind, Subquery, SubqueryKind};
 pub use facts::{Facts, Number, Spread};
-pub use stages::{Gives, Rounds, Shared, Stage};
+pub use stages::{Rounds, Shared, Stage, StageOutput};
 pub use window::{Window, WindowCall, WindowFunction};
 
 /// A column of a statement.

@@ -23,12 +23,12 @@ pub struct Stage {
     /// The columns that it gives.
     pub columns: Vec<ColumnId>,
     /// What is read of them.
-    pub gives: Gives,
+    pub gives: StageOutput,
 }
 
 /// What a stage gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gives {
+pub enum StageOutput {
     /// The value of its only column, a constant to the rest ([`Kind::Stage`]). The root gives at most one row; more is an
     /// error.
     Value,
@@ -85,18 +85,18 @@ impl Shared {
 impl Stage {
     /// Whether its rows are read.
     pub fn is_shared(&self) -> bool {
-        !matches!(self.gives, Gives::Value)
+        !matches!(self.gives, StageOutput::Value)
     }
 
     /// Whether it is a part of a recursion: its relation is not what its readers read.
     pub fn is_recursive(&self) -> bool {
-        matches!(self.gives, Gives::Seed | Gives::Rounds(_))
+        matches!(self.gives, StageOutput::Seed | StageOutput::Rounds(_))
     }
 
     /// The stages that it needs: those that its relation reads, and the first rows of a recursion.
     pub fn needs(&self) -> BTreeSet<usize> {
         let mut stages = self.root.stages();
-        if let Gives::Rounds(rounds) = self.gives {
+        if let StageOutput::Rounds(rounds) = self.gives {
             stages.insert(rounds.seed);
         }
         stages
@@ -105,7 +105,7 @@ impl Stage {
     /// Gives the stages that it needs other numbers.
     pub fn renumber_stages(&mut self, number: &dyn Fn(usize) -> usize) {
         self.root.renumber_stages(number);
-        if let Gives::Rounds(rounds) = &mut self.gives {
+        if let StageOutput::Rounds(rounds) = &mut self.gives {
             rounds.seed = number(rounds.seed);
         }
     }
@@ -220,7 +220,7 @@ impl Statement {
     pub fn changing(&self) -> Vec<BTreeSet<usize>> {
         let mut changing = vec![BTreeSet::new(); self.stages.len()];
         for (number, stage) in self.stages.iter().enumerate() {
-            let Gives::Rounds(rounds) = stage.gives else { continue };
+            let StageOutput::Rounds(rounds) = stage.gives else { continue };
             let mut dependent = BTreeSet::from([rounds.seed]);
             for (between, stage) in self.stages.iter().enumerate().take(number).skip(rounds.seed + 1) {
                 if !stage.needs().is_disjoint(&dependent) {

@@ -14,7 +14,7 @@ use super::scope::{Env, Field, Named};
 use super::wildcard::{self, Given};
 use super::{Binder, literal};
 use crate::error::{Error, Result};
-use crate::{meant, visits};
+use crate::{meant, visitors};
 
 /// An expression that stands for one column of `COLUMNS`.
 pub struct Expanded {
@@ -87,11 +87,12 @@ impl Binder<'_> {
     /// # Errors
     /// It stands for no columns, or for several choices of them.
     pub(super) fn expanded(&mut self, e: &Ast, env: &Env<'_>) -> Result<Option<Vec<Expanded>>> {
-        if !visits::any_expression(e, &mut |e| matches!(e, Ast::Function(function) if is_columns(function))) {
+        if !visitors::any_expression(e, &mut |e| matches!(e, Ast::Function(function) if is_columns(function)))
+        {
             return Ok(None);
         }
         let mut calls: Vec<Function> = Vec::new();
-        visits::change_outside_subqueries(&mut e.clone(), &mut |e| match e {
+        visitors::change_outside_subqueries(&mut e.clone(), &mut |e| match e {
             Ast::Function(function) if is_columns(function) => calls.push(function.clone()),
             _ => {}
         });
@@ -104,7 +105,7 @@ impl Binder<'_> {
         let expanded = fields.into_iter().map(|field| {
             let mut expr = e.clone();
             let column = written(&field, function.name.span(), env);
-            visits::change_outside_subqueries(&mut expr, &mut |e| match e {
+            visitors::change_outside_subqueries(&mut expr, &mut |e| match e {
                 Ast::Function(function) if is_columns(function) => *e = column.clone(),
                 _ => {}
             });

@@ -16,11 +16,13 @@ use sqlparser::tokenizer::Span;
 
 use super::query::mapped;
 use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope};
-use super::syntax::refused;
+use super::syntax::unsupported;
 use super::table_functions::{bdb, range};
 use super::unnest::UNNEST;
 use super::{Binder, Bound, sample, sql_type, syntax};
-use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Rel, Scan, Shared, Stage, Transform, Values};
+use crate::algebra::{
+    ColumnId, Expr, Join, JoinKind, Rel, Scan, Shared, Stage, StageOutput, Transform, Values,
+};
 use crate::dialect::Palais;
 use crate::error::{Error, Result};
 use crate::functions::table;
@@ -29,7 +31,7 @@ use crate::names::same;
 use crate::parse;
 use crate::parse::joins::{ByOrder, by_order};
 use crate::types::series;
-use crate::visits;
+use crate::visitors;
 
 impl<'a> Binder<'a> {
     /// The relations of a FROM; one row without columns if there is none.
@@ -77,7 +79,7 @@ impl<'a> Binder<'a> {
         let mut all = self.factor(&item.relation, outer, ctes, beside)?;
         for join in &item.joins {
             let at = |error: Error| error.at(place(&join.relation));
-            syntax::allowed(refused::join(join)).map_err(at)?;
+            syntax::allowed(unsupported::join(join)).map_err(at)?;
             all = self.join(all, join, outer, ctes, beside).map_err(at)?;
         }
         Ok(all)
@@ -196,7 +198,7 @@ impl<'a> Binder<'a> {
         let root = self.apart(rel, &mut fields);
         let (stage, columns) = (self.stages.len(), fields.iter().map(|field| field.id).collect());
         let is_asked = cte.materialized == Some(CteAsMaterialized::Materialized);
-        self.stages.push(Stage { root, columns, gives: Gives::Rows { is_asked } });
+        self.stages.push(Stage { root, columns, gives: StageOutput::Rows { is_asked } });
         let reader = self.reader(stage, &fields);
         cte.bound.replace(BoundCte::Shared { stage, fields });
         Ok(reader)
@@ -337,7 +339,9 @@ impl<'a> Binder<'a> {
             })
             .collect();
         let names_column = |e: &&Ast| {
-            visits::any_expression(*e, &mut |e| matches!(e, Ast::Identifier(_) | Ast::CompoundIdentifier(_)))
+            visitors::any_expression(*e, &mut |e| {
+                matches!(e, Ast::Identifier(_) | Ast::CompoundIdentifier(_))
+            })
         };
         let Some(exprs) = exprs else { return Ok(None) };
         let names_columns = exprs.iter().any(names_column);

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::names::same;
 use crate::rules::hash::{hash, hash_all};
-use crate::visits;
+use crate::visitors;
 
 /// A key of GROUP BY.
 #[derive(Debug, Clone)]
@@ -323,7 +323,7 @@ impl Binder<'_> {
     /// Where an expression names a column outside of aggregates and subqueries.
     fn place_of(&self, column: &str, e: &Ast) -> Span {
         let mut place = Mention { column, functions: self.functions, inside: 0, found: None };
-        let _ = visits::look(e, &mut place);
+        let _ = visitors::look(e, &mut place);
         place.found.unwrap_or_else(|| e.span())
     }
 }
@@ -427,5 +427,5 @@ fn is_aggregated(expr: &Ast) -> bool {
         }
     }
 
-    visits::look(expr, &mut Search(0)).is_break()
+    visitors::look(expr, &mut Search(0)).is_break()
 }

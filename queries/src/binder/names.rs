@@ -4,12 +4,12 @@ use sqlparser::ast::{Expr as Ast, Ident, Value};
 
 use super::scope::{Env, Named};
 use crate::parse::{exclude, joins, limits};
-use crate::visits;
+use crate::visitors;
 
 /// The name of an expression without an alias: its text, in which columns have the spelling of whoever gave them theirs.
 pub fn of(e: &Ast, env: &Env<'_>) -> String {
     let mut e = e.clone();
-    visits::change_outside_subqueries(&mut e, &mut |e| match e {
+    visitors::change_outside_subqueries(&mut e, &mut |e| match e {
         Ast::Identifier(name) => spell(std::slice::from_mut(name), env),
         Ast::CompoundIdentifier(parts) => spell(parts, env),
         _ => {}
@@ -22,7 +22,7 @@ pub fn of(e: &Ast, env: &Env<'_>) -> String {
             // What the parser was given in another form: texts of values are as they are.
             let is_query =
                 |e: &Ast| matches!(e, Ast::Subquery(_) | Ast::Exists { .. } | Ast::InSubquery { .. });
-            match visits::any_expression(other, &mut |e| is_query(e)) {
+            match visitors::any_expression(other, &mut |e| is_query(e)) {
                 true => limits::shown(joins::shown(text)),
                 false => text,
             }
@@ -33,7 +33,7 @@ pub fn of(e: &Ast, env: &Env<'_>) -> String {
 /// An expression in one spelling: each column by its number, and no parentheses.
 pub fn resolved(e: &Ast, env: &Env<'_>) -> Ast {
     let mut e = e.clone();
-    visits::change_outside_subqueries(&mut e, &mut |e| number(e, env));
+    visitors::change_outside_subqueries(&mut e, &mut |e| number(e, env));
     e
 }
 

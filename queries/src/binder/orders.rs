@@ -9,7 +9,7 @@ use datafusion_expr::Operator;
 use datafusion_expr::utils::AggregateOrderSensitivity;
 
 use super::Binder;
-use crate::algebra::{Aggregate, Call, ColumnId, Expr, Gives, Join, JoinKind, Rel, Shared, Stage};
+use crate::algebra::{Aggregate, Call, ColumnId, Expr, Join, JoinKind, Rel, Shared, Stage, StageOutput};
 
 /// Calls that go together.
 type Calls = Vec<(ColumnId, Call)>;
@@ -29,7 +29,7 @@ impl Binder<'_> {
         let (root, own) = input.copied(&mut self.columns);
         let columns = read.iter().map(|id| own.get(id).copied().unwrap_or(*id)).collect();
         let stage = self.stages.len();
-        self.stages.push(Stage { root, columns, gives: Gives::Rows { is_asked: false } });
+        self.stages.push(Stage { root, columns, gives: StageOutput::Rows { is_asked: false } });
         let reader = |columns| Box::new(Rel::Shared(Shared { stage, columns, fetch: None, facts: None }));
         let aggregate = |columns, keys, calls| {
             Rel::Aggregate(Aggregate { input: reader(columns), keys, calls, totals: totals.clone() })

@@ -23,7 +23,7 @@ use super::{Binder, Bound, names};
 use crate::algebra::{ColumnId, Expr, Filter, Join, JoinKind, Rel, Values};
 use crate::error::{Error, Result};
 use crate::parse::{calls, pivots};
-use crate::visits;
+use crate::visitors;
 
 /// The most columns that PIVOT makes.
 const MOST_COLUMNS: usize = 20_000;
@@ -208,7 +208,7 @@ impl Binder<'_> {
     fn of_rows(&self, e: &Ast, condition: &Ast) -> Result<Ast> {
         let mut expr = e.clone();
         let mut put = PutFilter { binder: self, condition, depth: 0, found: false };
-        if let ControlFlow::Break(error) = visits::change(&mut expr, &mut put) {
+        if let ControlFlow::Break(error) = visitors::change(&mut expr, &mut put) {
             return Err(error);
         }
         match put.found {
@@ -401,7 +401,7 @@ impl VisitorMut for PutFilter<'_, '_> {
 
 /// Adds the columns of the relations at hand that an expression names.
 fn read_by(e: &Ast, env: &Env<'_>, read: &mut BTreeSet<ColumnId>) {
-    visits::any_expression(e, &mut |e| {
+    visitors::any_expression(e, &mut |e| {
         let found = match e {
             Ast::Identifier(name) => match env.find(name) {
                 Ok(Some(Named::Column(field, _))) => Some(field),

@@ -13,7 +13,7 @@ use super::from::rename;
 use super::query::{begin, is_by_name, mapped, united};
 use super::scope::{BoundCte, Ctes, Field};
 use super::{Binder, Bound};
-use crate::algebra::{ColumnId, Gives, Rel, Rounds, Stage, Values};
+use crate::algebra::{ColumnId, Rel, Rounds, Stage, StageOutput, Values};
 use crate::error::{Error, Result};
 use crate::names::same;
 
@@ -106,7 +106,7 @@ impl Binder<'_> {
         let root = self.apart(seed.rel, &mut seed.fields);
         let is_free = !root.free().is_empty();
         let (first, columns) = (self.stages.len(), ids(&seed.fields));
-        self.stages.push(Stage { root, columns, gives: Gives::Seed });
+        self.stages.push(Stage { root, columns, gives: StageOutput::Seed });
         let own = Ctes {
             name: cte.name,
             query: cte.query,
@@ -130,7 +130,7 @@ impl Binder<'_> {
         let root = self.apart(rel, &mut fields);
         let (number, columns) = (self.stages.len(), ids(&fields));
         let rounds = Rounds { seed: first, distinct: !parts.is_all, fetch: None };
-        self.stages.push(Stage { root, columns, gives: Gives::Rounds(rounds) });
+        self.stages.push(Stage { root, columns, gives: StageOutput::Rounds(rounds) });
         let reader = self.reader(number, &fields);
         cte.bound.replace(BoundCte::Shared { stage: number, fields });
         Ok(reader)
@@ -147,7 +147,7 @@ impl Binder<'_> {
         term: Bound,
     ) -> Result<Bound> {
         // Nothing reads the stage: the relation has a place of its own again.
-        let gives = Gives::Rows { is_asked: false };
+        let gives = StageOutput::Rows { is_asked: false };
         let rel = match self.stages.get_mut(first) {
             Some(stage) => {
                 std::mem::replace(stage, Stage { root: Values::one(), columns: vec![], gives }).root

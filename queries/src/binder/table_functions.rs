@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use datafusion_common::ScalarValue;
 use schema::bdb::{Kind, Sizes};
-use schema::{Guesses, Source, Table};
+use schema::{Source, Table, TableEstimates};
 
 use crate::error::{Error, Result};
 
@@ -47,7 +47,7 @@ pub(super) fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> Result
         source: Source::Range { start, end, step },
         rows: Some(rows as u64),
         spans: vec![Some((start.min(end) as f64, start.max(end) as f64))],
-        guesses: Guesses::default(),
+        guesses: TableEstimates::default(),
     })
 }
 
@@ -86,6 +86,6 @@ pub(super) fn bdb(args: &[ScalarValue]) -> Result<Table> {
         source: Source::Generated(spec),
         rows: spec.rows(),
         spans: vec![],
-        guesses: Guesses::default(),
+        guesses: TableEstimates::default(),
     })
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Schema};
 use datafusion_expr::Operator;
 use datafusion_physical_expr::expressions::BinaryExpr;
-use expressions::checks::{BitShift, Precise};
 use expressions::compare::is_ambiguous;
+use expressions::overflow_checks::{BitShift, Precise};
 use expressions::{compare, date_shift};
 
 use crate::algebra::Expr;

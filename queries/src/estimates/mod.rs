@@ -303,7 +303,7 @@ mod tests {
     use datafusion_common::ScalarValue;
     use datafusion_expr::Operator;
 
-    use schema::{ColumnGuess, Guesses};
+    use schema::{ColumnEstimate, TableEstimates};
 
     use super::*;
     use crate::algebra::{Aggregate, Columns, Filter};
@@ -312,7 +312,7 @@ mod tests {
     fn table(columns: &mut Columns, rows: u64, span: (f64, f64)) -> (Rel, ColumnId) {
         let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, true)]));
         let source = Source::Range { start: 0, end: rows as i64, step: 1 };
-        let guesses = Guesses::default();
+        let guesses = TableEstimates::default();
         let table =
             Table { name: "t".into(), schema, source, rows: Some(rows), spans: vec![Some(span)], guesses };
         let id = columns.add("x", DataType::Int64);
@@ -350,10 +350,10 @@ mod tests {
     #[test]
     fn a_sample_tells_rows_and_values_and_leaves_some_outside_of_its_span() {
         let mut columns = Columns::default();
-        let guess = ColumnGuess { values: Some(50), is_counted: true, span: Some((0.0, 99.0)) };
+        let guess = ColumnEstimate { values: Some(50), is_counted: true, span: Some((0.0, 99.0)) };
         let (mut input, x) = table(&mut columns, 0, (0.0, 0.0));
         if let Rel::Scan(scan) = &mut input {
-            let guesses = Guesses { rows: Some(10_000), columns: vec![guess] };
+            let guesses = TableEstimates { rows: Some(10_000), columns: vec![guess] };
             scan.table = Arc::new(Table { rows: None, spans: vec![], guesses, ..Table::clone(&scan.table) });
         }
         let scanned = of_tree(&input);

@@ -10,7 +10,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::Error;
-use crate::visits;
+use crate::visitors;
 
 /// What a text says of names of WITH, by the line and the column of each name.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl Wishes {
     /// Puts what the text says into the tree of a query.
     pub fn put_into(&self, query: &mut Arc<Query>) {
         // It never breaks off.
-        let _ = visits::change(Arc::make_mut(query), &mut Put(self));
+        let _ = visitors::change(Arc::make_mut(query), &mut Put(self));
     }
 }
 

@@ -27,7 +27,7 @@ use super::calls::{args, call};
 use super::said::Said;
 use super::{Statement, parse};
 use crate::error::{Error, Result};
-use crate::visits;
+use crate::visitors;
 
 /// A column that is turned, and its values.
 pub const ON: &str = "PIVOT ON";
@@ -452,12 +452,12 @@ fn unlisted(select: &Select) -> Option<usize> {
 /// # Errors
 /// It can't be made.
 pub fn next_unlisted(query: &Query) -> Result<Option<Arc<Query>>> {
-    if visits::look(query, &mut HasUnlisted).is_continue() {
+    if visitors::look(query, &mut HasUnlisted).is_continue() {
         return Ok(None);
     }
     let mut find = Find { open: Vec::new(), found: None };
     // It breaks off where it has found one.
-    let _ = visits::look(query, &mut find);
+    let _ = visitors::look(query, &mut find);
     let Some((select, at, with)) = find.found else { return Ok(None) };
     let element = call(&select.projection[at], &[ON]).and_then(|function| args(function).next());
     let limit = MOST_VALUES + 1;
@@ -466,9 +466,9 @@ pub fn next_unlisted(query: &Query) -> Result<Option<Arc<Query>>> {
     );
     let (Some(element), Statement::Query(mut values)) = (element, parse(&text)?) else { return Ok(None) };
     let made = Arc::make_mut(&mut values);
-    visits::place_all(made, Span::empty());
+    visitors::place_all(made, Span::empty());
     // It never breaks off.
-    let _ = visits::change(made, &mut Put(element));
+    let _ = visitors::change(made, &mut Put(element));
     if let SetExpr::Select(made) = made.body.as_mut() {
         made.from.clone_from(&select.from);
     }
@@ -481,7 +481,7 @@ pub fn next_unlisted(query: &Query) -> Result<Option<Arc<Query>>> {
 /// Puts the values that the query of [`next_unlisted`] gives into the query that it was made of.
 pub fn list(query: &mut Query, values: &[String]) {
     // It breaks off where it has found the place.
-    let _ = visits::change(query, &mut List(values));
+    let _ = visitors::change(query, &mut List(values));
 }
 
 struct Put<'a>(&'a Expr);

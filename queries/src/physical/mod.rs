@@ -36,7 +36,7 @@ use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
 use datafusion_physical_expr::expressions::Column;
 
 use crate::Settings;
-use crate::algebra::{ColumnId, Columns, Expr, Filter, Gives, Kind, Rel, Rounds, Statement};
+use crate::algebra::{ColumnId, Columns, Expr, Filter, Kind, Rel, Rounds, StageOutput, Statement};
 use crate::compile::{Compiler, Layout};
 use crate::error::Result;
 use crate::estimates::{self, Estimate, kept};
@@ -78,17 +78,21 @@ pub fn lower(statement: &Statement, names: Option<&Vec<String>>, settings: &Sett
             lowering.settings = if is_in_rounds(number) { &alone } else { settings };
             let is_gathered = lowering.settings.processes > 1 && read_in_rounds.contains(&number);
             let (gives, root) = match stage.gives {
-                Gives::Value => (plan::Gives::Value, lowering.tree(&stage.root, &stage.columns, false)?),
-                Gives::Rows { .. } if is_gathered => {
-                    (plan::Gives::Rows, lowering.tree(&stage.root, &stage.columns, false)?)
+                StageOutput::Value => {
+                    (plan::StageOutput::Value, lowering.tree(&stage.root, &stage.columns, false)?)
                 }
-                Gives::Rows { .. } => (plan::Gives::Rows, lowering.kept(&stage.root, &stage.columns)?),
-                Gives::Seed => (plan::Gives::Seed, lowering.spread(&stage.root, &stage.columns)?),
-                Gives::Rounds(rounds) => {
+                StageOutput::Rows { .. } if is_gathered => {
+                    (plan::StageOutput::Rows, lowering.tree(&stage.root, &stage.columns, false)?)
+                }
+                StageOutput::Rows { .. } => {
+                    (plan::StageOutput::Rows, lowering.kept(&stage.root, &stage.columns)?)
+                }
+                StageOutput::Seed => (plan::StageOutput::Seed, lowering.spread(&stage.root, &stage.columns)?),
+                StageOutput::Rounds(rounds) => {
                     // What the name stands for is wanted, whether or not a round still reads it.
                     lowering.stages.insert(rounds.seed);
                     let root = lowering.spread(&stage.root, &stage.columns)?;
-                    (plan::Gives::Rounds(lowering.rounds(statement, number, rounds)), root)
+                    (plan::StageOutput::Rounds(lowering.rounds(statement, number, rounds)), root)
                 }
             };
             stages.push(Stage { number, gives, root });
@@ -106,11 +110,11 @@ fn set_before(stages: &mut [Stage], changing: &[BTreeSet<usize>]) {
     let mut of_inner: BTreeSet<usize> = BTreeSet::new();
     let mut before: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for stage in stages.iter() {
-        let plan::Gives::Rounds(rounds) = &stage.gives else { continue };
+        let plan::StageOutput::Rounds(rounds) = &stage.gives else { continue };
         let anew = stages.iter().filter(|other| {
             let is_between = rounds.seed < other.number && other.number < stage.number;
             is_between
-                && other.gives != plan::Gives::Seed
+                && other.gives != plan::StageOutput::Seed
                 && changing[other.number].contains(&rounds.seed)
                 && !of_inner.contains(&other.number)
         });
@@ -119,7 +123,7 @@ fn set_before(stages: &mut [Stage], changing: &[BTreeSet<usize>]) {
         before.insert(stage.number, anew);
     }
     for stage in stages.iter_mut() {
-        if let plan::Gives::Rounds(rounds) = &mut stage.gives {
+        if let plan::StageOutput::Rounds(rounds) = &mut stage.gives {
             rounds.before = before.remove(&stage.number).unwrap_or_default();
         }
     }

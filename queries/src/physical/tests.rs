@@ -8,12 +8,12 @@ use datafusion_expr::{AggregateUDF, Operator};
 use datafusion_functions_aggregate::count::count_udaf;
 use datafusion_functions_aggregate::string_agg::string_agg_udaf;
 use datafusion_functions_aggregate::sum::sum_udaf;
-use schema::{Guesses, Source, Table};
+use schema::{Source, Table, TableEstimates};
 
 use super::*;
 use crate::algebra::{
-    Aggregate, Call, Expand, Gives, Join, JoinKind, Limit, Map, Repeat, Scan, Sort, SortKey, Stage, Union,
-    Values,
+    Aggregate, Call, Expand, Join, JoinKind, Limit, Map, Repeat, Scan, Sort, SortKey, Stage, StageOutput,
+    Union, Values,
 };
 use crate::explain::explain;
 
@@ -51,7 +51,7 @@ impl Made {
             source,
             rows: Some(rows),
             spans,
-            guesses: Guesses::default(),
+            guesses: TableEstimates::default(),
         });
         let scan = Scan { table, transform: None, columns: columns.clone(), bounds: vec![], fetch: None };
         (Rel::Scan(scan), columns)
@@ -412,7 +412,7 @@ fn stages_that_are_read_are_run() {
     let mut made = Made::default();
     for _ in 0..2 {
         let (t, columns) = made.scan("t", 100, &["a"]);
-        made.stages.push(Stage { root: t, columns: vec![columns[0]], gives: Gives::Value });
+        made.stages.push(Stage { root: t, columns: vec![columns[0]], gives: StageOutput::Value });
     }
     let (t, columns) = made.scan("t", 100, &["a"]);
     let stage = Expr { kind: Kind::Stage(1), data_type: DataType::Int64 };

@@ -149,7 +149,7 @@ fn replace(rel: &mut Rel, copies: &BTreeMap<ColumnId, ColumnId>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algebra::{Gives, JoinKind, Shared, Stage};
+    use crate::algebra::{JoinKind, Shared, Stage, StageOutput};
     use crate::rules::testing::{Sample, eq, filter, group, id, int, join, map};
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         let mut sample = Sample::default();
         let (t, [x, y]) = sample.table("t", ["x", "y"]);
         let columns = [&x, &y, &x].map(id).to_vec();
-        let stage = Stage { root: t, columns, gives: Gives::Rows { is_asked: true } };
+        let stage = Stage { root: t, columns, gives: StageOutput::Rows { is_asked: true } };
         let [a, b, c] = ["a", "b", "c"].map(|name| sample.number(name));
         let columns = [&a, &b, &c].map(id).to_vec();
         let reader = Rel::Shared(Shared { stage: 0, columns, fetch: None, facts: None });

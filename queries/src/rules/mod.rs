@@ -82,7 +82,7 @@ pub fn apply(mut statement: Statement, settings: &Settings) -> Result<Statement>
     shared::describe(&mut statement);
     each(&mut statement, &mut |rel, columns| {
         joins::reduced::reduce(rel, columns);
-        joins::partial::group(rel, columns, &types)?;
+        joins::eager_groups::group(rel, columns, &types)?;
         *rel = joins::order(taken(rel));
         joins::early::group(rel, columns, &types)?;
         filters::bounds::set(rel);

@@ -19,8 +19,8 @@ use super::testing::{Sample, eq, filter, id, int, join, map, union};
 use crate::Settings;
 use crate::algebra::window::{Bound, Frame};
 use crate::algebra::{
-    Aggregate, Call, ColumnId, Expand, Expr, Gives, JoinKind, Kind, Limit, Rel, Repeat, Shared, Sort,
-    SortKey, Stage, Statement, Window, WindowCall, WindowFunction,
+    Aggregate, Call, ColumnId, Expand, Expr, JoinKind, Kind, Limit, Rel, Repeat, Shared, Sort, SortKey,
+    Stage, StageOutput, Statement, Window, WindowCall, WindowFunction,
 };
 use crate::compile::fails;
 
@@ -629,7 +629,7 @@ impl Make {
         for _ in 0..self.random.below(3) {
             let (root, given) = self.relation(1);
             let (columns, is_asked) = (given.iter().map(id).collect(), self.random.below(4) == 0);
-            self.stages.push(Stage { root, columns, gives: Gives::Rows { is_asked } });
+            self.stages.push(Stage { root, columns, gives: StageOutput::Rows { is_asked } });
         }
         let (mut root, columns) = self.relation(4);
         if self.random.below(4) == 0 {
@@ -648,7 +648,7 @@ impl Make {
             let root_of =
                 Rel::Aggregate(Aggregate { input: Box::new(input), keys: vec![], calls, totals: vec![] });
             let stage = Expr { kind: Kind::Stage(self.stages.len()), data_type: DataType::Int64 };
-            self.stages.push(Stage { root: root_of, columns: vec![column], gives: Gives::Value });
+            self.stages.push(Stage { root: root_of, columns: vec![column], gives: StageOutput::Value });
             root = filter(root, vec![Expr::compare(self.random.of(&columns), Operator::LtEq, stage)]);
         }
         let output: Vec<ColumnId> =

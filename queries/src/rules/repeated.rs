@@ -191,7 +191,7 @@ struct Part {
 
 /// Where an expression stands.
 #[derive(Default)]
-struct Places<'a> {
+struct Origins<'a> {
     /// Expressions of one hash, and how often they stand somewhere.
     all: BTreeMap<u64, Vec<Place<'a>>>,
 }
@@ -218,7 +218,7 @@ impl Sharing<'_> {
             return vec![];
         }
         let parts: Vec<Vec<Part>> = exprs.iter().map(|(e, _)| parts(e)).collect();
-        let mut places = Places::default();
+        let mut places = Origins::default();
         for ((e, is_sure), parts) in exprs.iter().zip(&parts) {
             places.count(e, parts, *is_sure);
         }
@@ -385,7 +385,7 @@ impl Place<'_> {
     }
 }
 
-impl<'a> Places<'a> {
+impl<'a> Origins<'a> {
     fn count(&mut self, e: &'a Expr, parts: &[Part], is_sure: bool) {
         let Some(part) = parts.first() else { return };
         if part.is_worth {

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::simplify::nodes::taken;
-use crate::algebra::{Aggregate, Gives, Rel, Statement};
+use crate::algebra::{Aggregate, Rel, StageOutput, Statement};
 
 /// Aggregates whose result depends on the order of rows where none of their own is asked for.
 const ORDERED: [&str; 5] = ["array_agg", "string_agg", "first_value", "last_value", "nth_value"];
@@ -21,7 +21,7 @@ pub fn remove(statement: &mut Statement) {
     for (number, stage) in statement.stages.iter_mut().enumerate().rev() {
         // A value is one row.
         let is_seen = seen.contains(&number);
-        if let Gives::Rounds(rounds) = stage.gives
+        if let StageOutput::Rounds(rounds) = stage.gives
             && is_seen
         {
             seen.insert(rounds.seed);

@@ -99,7 +99,7 @@ impl Sample {
             source,
             rows,
             spans: vec![],
-            guesses: schema::Guesses::default(),
+            guesses: schema::TableEstimates::default(),
         });
         let columns = read.iter().map(id).collect();
         (Rel::Scan(Scan { table, transform: None, columns, bounds: vec![], fetch: None }), read)

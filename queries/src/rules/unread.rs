@@ -16,7 +16,9 @@ use expressions::functions::json::OfJson;
 
 use super::simplify::nodes::taken;
 use super::unique;
-use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Kind, Rel, Statement, Union, Unnest, Values};
+use crate::algebra::{
+    ColumnId, Expr, Join, JoinKind, Kind, Rel, StageOutput, Statement, Union, Unnest, Values,
+};
 
 /// Takes away what is not read.
 pub fn remove(statement: &mut Statement) {
@@ -29,7 +31,7 @@ pub fn remove(statement: &mut Statement) {
     for number in (0..statement.stages.len()).rev() {
         let stage = &mut statement.stages[number];
         // Which rows a recursion gives may depend on each of its columns.
-        if stage.gives == Gives::Value || stage.is_recursive() {
+        if stage.gives == StageOutput::Value || stage.is_recursive() {
             kept[number].fill(true);
         }
         let kept_columns = stage.columns.iter().zip(&kept[number]).filter(|(_, is_kept)| **is_kept);
@@ -214,7 +216,7 @@ mod tests {
         ];
         let root = filter(t, vec![eq(&x, &stage(2))]);
         let mut statement = sample.statement(root, &[&x]);
-        let value = |root| Stage { root, columns: vec![id(&y)], gives: Gives::Value };
+        let value = |root| Stage { root, columns: vec![id(&y)], gives: StageOutput::Value };
         statement.stages = stages.into_iter().map(value).collect();
         remove(&mut statement);
         let shown: Vec<String> =

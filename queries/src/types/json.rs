@@ -11,7 +11,7 @@ use datafusion_common::ScalarValue;
 use expressions::functions::json::made::{Form, Makes};
 use expressions::functions::json::path::Path;
 use expressions::functions::json::reader::Kind as JsonKind;
-use expressions::functions::json::reads::{Asks, Place};
+use expressions::functions::json::reads::{Asks, Target};
 use expressions::functions::json::rows::Part;
 use expressions::functions::json::tape::Tape;
 use expressions::functions::json::transform::{self, Strictness};
@@ -156,7 +156,7 @@ impl Types {
                 let takes_whole = matches!(asks, Asks::Type | Asks::Keys | Asks::Length) || written == "json";
                 match (args.next(), args.next(), args.next()) {
                     (Some(json), None, None) if takes_whole => {
-                        call(written, OfJson::Read(asks, Place::Whole), vec![text(json)?])
+                        call(written, OfJson::Read(asks, Target::Whole), vec![text(json)?])
                     }
                     (Some(json), Some(path), None) if written != "json" => {
                         self.read_at(written, asks, text(json)?, path, &wrong)?
@@ -236,25 +236,25 @@ impl Types {
             (DataType::List(item), Some(ScalarValue::List(list)))
                 if is_text(item.data_type()) || item.data_type().is_null() =>
             {
-                Place::Each(paths(list.values(), list.value_offsets())?)
+                Target::Each(paths(list.values(), list.value_offsets())?)
             }
             (DataType::List(item), None) if is_text(item.data_type()) => {
                 return Err(Error::Invalid(format!("the list of paths of {written}() is constant")));
             }
             (t, Some(place)) if t.is_integer() && takes_places => match place.cast_to(&DataType::Int64)? {
-                ScalarValue::Int64(Some(place)) => Place::At(Path::item(place)),
+                ScalarValue::Int64(Some(place)) => Target::At(Path::item(place)),
                 _ => return Err(wrong()),
             },
             (t, Some(_)) if is_text(t) => {
                 let path = Path::of(text_of(&path).unwrap_or_default())?;
-                if path.is_wild() { Place::All(path) } else { Place::At(path) }
+                if path.is_wild() { Target::All(path) } else { Target::At(path) }
             }
-            (t, None) if is_text(t) || t.is_integer() && takes_places => Place::Column,
+            (t, None) if is_text(t) || t.is_integer() && takes_places => Target::Column,
             _ => return Err(wrong()),
         };
         let path = match (&place, path.data_type.is_integer()) {
-            (Place::Column, true) => self.coerced(path, &DataType::Int64)?,
-            (Place::Column, false) => self.coerced(path, &DataType::Utf8View)?,
+            (Target::Column, true) => self.coerced(path, &DataType::Int64)?,
+            (Target::Column, false) => self.coerced(path, &DataType::Utf8View)?,
             _ => path,
         };
         Ok(call(written, OfJson::Read(asks, place), vec![json, path]))
@@ -263,7 +263,7 @@ impl Types {
     /// The member of JSON that has a key, whatever is in that.
     pub fn json_field(&self, json: Expr, key: &str) -> Expr {
         let path = Expr::literal(ScalarValue::Utf8View(Some(key.into())));
-        call("json_extract", OfJson::Read(Asks::Json, Place::At(Path::key(key))), vec![json, path])
+        call("json_extract", OfJson::Read(Asks::Json, Target::At(Path::key(key))), vec![json, path])
     }
 
     /// The item of JSON at a place, from 0 on.

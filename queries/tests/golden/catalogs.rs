@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
 use queries::Catalog;
-use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses, Source, Table};
+use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Source, Table, TableEstimates};
 
 /// A file's name, bytes, rows and columns. A column is a name, a type and, where the footer tells, its least and greatest
 /// value: decimals by their digits, dates by their days since 1970.
@@ -112,7 +112,7 @@ fn table(name: &str, encoding: &str, bytes: u64, rows: Option<u64>, columns: &st
         unseen: DeferredValidation::Nothing,
     };
     let schema = Arc::new(Schema::new(fields));
-    let (source, guesses) = (Source::Files(set), Guesses::default());
+    let (source, guesses) = (Source::Files(set), TableEstimates::default());
     Table { name: name.into(), schema, source, rows, spans, guesses }
 }
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-pub use queries::place::is_unseen;
+pub use queries::position::is_unseen;
 
 /// Appends such a character as people read it: `\n`, `\r`, `\t`, or `\u001b` as in JSON.
 pub fn push_escaped(c: char, out: &mut String) {

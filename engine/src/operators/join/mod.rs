@@ -5,11 +5,11 @@
 //! - [`shared`]: complete build sides, of one worker or of all workers of a process.
 //! - [`table`]: the table of the build side.
 
-mod gives;
-pub mod heavy;
+pub mod heavy_hitters;
+pub mod hot_keys;
+mod semantics;
 pub mod shared;
 pub mod table;
-pub mod watch;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,15 +28,15 @@ use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, batch_bytes, batch_of, c
 use crate::dataflow::operator::{BuildBarrier, Operator, Pull, Wake};
 use crate::error::Result;
 use crate::state::hash::comparable;
-use gives::Gives;
-use heavy::Replicas;
+use heavy_hitters::Replicas;
+use semantics::JoinSemantics;
 use shared::{Builds, Built, Picked, ROW_BYTES, part_of};
 use table::{Keys, Table};
 
 /// A hash join.
 pub struct Join {
     plan: Plan,
-    gives: Gives,
+    gives: JoinSemantics,
     schema: SchemaRef,
     build_keys: Vec<Expr>,
     probe_keys: Vec<Expr>,
@@ -96,7 +96,7 @@ impl Join {
             Side::Right => (right_keys, left_keys, right),
         };
         Join {
-            gives: Gives::new(plan.kind, plan.build),
+            gives: JoinSemantics::new(plan.kind, plan.build),
             plan: plan.clone(),
             schema,
             build_keys,

@@ -21,8 +21,8 @@ mod block;
 mod changes;
 mod counts;
 mod folds;
+mod frame_rows;
 mod frames;
-mod places;
 mod ranks;
 mod running;
 mod shift;
@@ -476,14 +476,17 @@ fn evaluator(
         WindowFunction::CumeDist => Box::new(ranks::Parts::new(ranks::Part::Cumulative, call.order)),
         WindowFunction::Ntile => Box::new(ranks::Ntile::new(inputs)),
         WindowFunction::Shift(by) => Box::new(shift::Shifted::new(*by, inputs, call.ignore_nulls)),
-        WindowFunction::First => {
-            Box::new(places::Placed::new(places::Place::First, spec, inputs, call.ignore_nulls))
-        }
+        WindowFunction::First => Box::new(frame_rows::ValueOfRow::new(
+            frame_rows::FrameRow::First,
+            spec,
+            inputs,
+            call.ignore_nulls,
+        )),
         WindowFunction::Last => {
-            Box::new(places::Placed::new(places::Place::Last, spec, inputs, call.ignore_nulls))
+            Box::new(frame_rows::ValueOfRow::new(frame_rows::FrameRow::Last, spec, inputs, call.ignore_nulls))
         }
         WindowFunction::Nth => {
-            Box::new(places::Placed::new(places::Place::Nth, spec, inputs, call.ignore_nulls))
+            Box::new(frame_rows::ValueOfRow::new(frame_rows::FrameRow::Nth, spec, inputs, call.ignore_nulls))
         }
         WindowFunction::Aggregate(f) if is_whole(&call.frame) => {
             Box::new(whole::Whole::new(f.clone(), inputs))

@@ -10,7 +10,7 @@ use arrow_select::take::take;
 use queries::plan::Shift;
 
 use super::block::Block;
-use super::places::valid_rows;
+use super::frame_rows::valid_rows;
 use super::{Evaluator, Inputs};
 use crate::error::Result;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use formats::writer::{Block, FileAssembler, FileEncoder};
-use schema::manifest::{BlockContent, BlockStart, PartFile};
+use schema::manifest::{BlockChecksum, BlockStart, PartFile};
 
 /// The settings that the sinks of one dataset share.
 pub struct PartSettings {
@@ -81,7 +81,7 @@ impl Open {
         let crc = self.out.end_run();
         let raw = self.assembler.raw() - std::mem::replace(&mut self.raw, self.assembler.raw());
         if let Some(block) = self.blocks.last_mut() {
-            block.content = Some(BlockContent { raw, crc32: crc });
+            block.content = Some(BlockChecksum { raw, crc32: crc });
         }
     }
 }

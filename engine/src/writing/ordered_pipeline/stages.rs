@@ -32,7 +32,7 @@ pub enum LaneItem<I> {
 }
 
 /// See [`Stages::deal`].
-pub type Dealer<'a, L> = Box<dyn FnMut() -> Result<Option<L>> + Send + 'a>;
+pub type NextSplit<'a, L> = Box<dyn FnMut() -> Result<Option<L>> + Send + 'a>;
 /// See [`Stages::read`].
 pub type Reader<'a, L, I> = Box<dyn Fn(&mut L) -> Result<Step<I>> + Sync + 'a>;
 /// See [`Stages::cut`].
@@ -45,7 +45,7 @@ pub type Sink<'a, O> = Box<dyn FnMut(O) -> Result<()> + Send + 'a>;
 /// The stages of a pipeline. `L` is a lane, `I` an item, `W` a piece of work and `O` its result.
 pub struct Stages<'a, L, I, W, O> {
     /// Gives the next lane. It should leave the opening of files to `read`, because only one thread at a time calls it.
-    pub deal: Dealer<'a, L>,
+    pub deal: NextSplit<'a, L>,
     /// Gives the next item of a lane.
     pub read: Reader<'a, L, I>,
     /// Gives the memory that an item takes, in bytes, for [`Limits::lane_weight`].

@@ -28,7 +28,7 @@ pub enum Texts {
     /// Runs: the row behind the end of each, and their values.
     Runs(Vec<u32>, Box<Texts>),
     /// Distinct values, and others.
-    Frequent(Frequent),
+    RepeatedValues(RepeatedValues),
 }
 
 /// Where values lie: lengths, and for each block of rows where its first value begins.
@@ -40,7 +40,7 @@ pub struct Spans {
 }
 
 /// A dictionary of the values that occur again, and the rest.
-pub struct Frequent {
+pub struct RepeatedValues {
     pub(super) places: Integers<u16>,
     pub(super) entries: Out,
     /// For each block of rows the number of values of the rest before it.
@@ -112,7 +112,7 @@ impl Texts {
                 let ends = ends(source, count, rows)?;
                 Ok(Texts::Runs(ends, Box::new(Texts::open(source, count, text)?)))
             }
-            tag::FREQUENT => Frequent::open(source, rows, text).map(Texts::Frequent),
+            tag::FREQUENT => RepeatedValues::open(source, rows, text).map(Texts::RepeatedValues),
             other => Err(source.damaged(format_args!("there is no encoding {other} of text"))),
         })
     }
@@ -203,7 +203,7 @@ impl Texts {
                 Ok(())
             }
             Texts::Runs(ends, values) => runs(ends, values, from, rows, chosen, out),
-            Texts::Frequent(frequent) => frequent.read(from, rows, chosen, out),
+            Texts::RepeatedValues(frequent) => frequent.read(from, rows, chosen, out),
         }
     }
 }
@@ -290,8 +290,8 @@ fn runs(
     Ok(())
 }
 
-impl Frequent {
-    fn open(source: &mut Source, rows: usize, text: bool) -> Result<Frequent> {
+impl RepeatedValues {
+    fn open(source: &mut Source, rows: usize, text: bool) -> Result<RepeatedValues> {
         let count = source.count(rows.min(usize::from(u16::MAX)))?;
         let others = source.count(rows)?;
         let places: Integers<u16> = Integers::open(source, rows)?;
@@ -312,7 +312,7 @@ impl Frequent {
                 source.damaged(format_args!("{sum} rows have a value of the rest, and it has {others}"))
             );
         }
-        Ok(Frequent { places, entries, before, rest })
+        Ok(RepeatedValues { places, entries, before, rest })
     }
 
     /// How many values of the rest come before a row, and the places of the rows from there on.

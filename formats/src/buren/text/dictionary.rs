@@ -32,7 +32,7 @@ pub fn distinct<'a>(values: &[&'a [u8]]) -> Distinct<'a> {
 }
 
 /// The values that occur again, those that occur once, and for each row the place among the former, or their number.
-pub struct Frequent<'a> {
+pub struct RepeatedValues<'a> {
     /// The values that occur again.
     pub entries: Vec<&'a [u8]>,
     /// For each row the place in `entries`, or as many as these.
@@ -43,7 +43,7 @@ pub struct Frequent<'a> {
 
 impl<'a> Distinct<'a> {
     /// Parts the values that occur again from those that occur once.
-    pub fn frequent(&self) -> Frequent<'a> {
+    pub fn frequent(&self) -> RepeatedValues<'a> {
         let again = self.counts.iter().filter(|count| **count > 1).count() as u32;
         let (mut entries, mut rest) = (Vec::new(), Vec::new());
         let mut moved = Vec::with_capacity(self.entries.len());
@@ -57,7 +57,7 @@ impl<'a> Distinct<'a> {
             }
         }
         let places = self.places.iter().map(|place| moved[*place as usize]).collect();
-        Frequent { entries, places, rest }
+        RepeatedValues { entries, places, rest }
     }
 }
 

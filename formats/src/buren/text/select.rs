@@ -76,7 +76,7 @@ impl Texts {
                 spread(ends, from, mask, |run| holds[run - first]);
                 Ok(())
             }
-            Texts::Frequent(frequent) => {
+            Texts::RepeatedValues(frequent) => {
                 let mut holds = holding(&frequent.entries, bounds);
                 let other = holds.len() as u16;
                 holds.push(true);

@@ -50,7 +50,7 @@ impl Inode {
         Inode(there.dev(), there.ino())
     }
 
-    /// What [`Sweeper::made`] says.
+    /// What [`CleanupProcess::made`] says.
     fn said(line: &str) -> Option<Inode> {
         let (device, number) = line.strip_suffix('\n')?.split_once(' ')?;
         Some(Inode(device.parse().ok()?, number.parse().ok()?))
@@ -59,12 +59,12 @@ impl Inode {
 
 /// The process that removes something.
 #[derive(Debug)]
-pub(super) struct Sweeper(Child);
+pub(super) struct CleanupProcess(Child);
 
-impl Sweeper {
+impl CleanupProcess {
     /// Starts it, if this process has been told how, before anything is made: whatever moment this process is killed at,
     /// it is there. Without it the next writer cleans up.
-    pub fn start(partial: &Temporary) -> Option<Sweeper> {
+    pub fn start(partial: &Temporary) -> Option<CleanupProcess> {
         let words = WORDS.get()?;
         let parents = partial.parents.iter().filter_map(|parent| absolute(parent).ok());
         // Whoever ends the group of this process does not end it, nor does it keep a file system in use.
@@ -72,7 +72,7 @@ impl Sweeper {
         command.args(*words).arg("--").arg(absolute(&partial.path).ok()?).args(parents);
         command.current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.spawn().ok().map(Sweeper)
+        command.spawn().ok().map(CleanupProcess)
     }
 
     /// Tells it what has been made, before anything is written there.
@@ -85,7 +85,7 @@ impl Sweeper {
     }
 }
 
-impl Drop for Sweeper {
+impl Drop for CleanupProcess {
     fn drop(&mut self) {
         // There is nothing to remove any more. It may have ended.
         let _ = self.0.kill();

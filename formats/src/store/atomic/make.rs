@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::cleanup::Sweeper;
+use super::cleanup::CleanupProcess;
 use super::parent;
 use super::temporary::{Kind, Temporary, partial_prefix, partials, remove_empty};
 use crate::error::{Error, Result};
@@ -23,12 +23,12 @@ pub fn make(
     mode: u32,
     parents: Vec<PathBuf>,
     written: &Path,
-) -> Result<(Temporary, File, Option<Sweeper>)> {
+) -> Result<(Temporary, File, Option<CleanupProcess>)> {
     let prefix = partial_prefix(name);
     let mut name = prefix.clone();
     name.push(std::process::id().to_string());
     let partial = Temporary { path: parent.join(name), kind, parents };
-    let mut sweeper = Sweeper::start(&partial);
+    let mut sweeper = CleanupProcess::start(&partial);
     fs::create_dir_all(parent).map_err(|e| Error::io(parent, "create the directory", e))?;
     remove_remains(parent, &prefix);
     // Whoever ends the process finds it as soon as it is there.

@@ -38,7 +38,7 @@ use datafusion_expr::{
 
 use self::made::{Form, Makes};
 use self::reader::{Reader, Wrong};
-use self::reads::{Asks, Place};
+use self::reads::{Asks, Target};
 use self::rows::Part;
 use self::transform::Strictness;
 use super::lists::list_of;
@@ -113,7 +113,7 @@ impl Holds {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum OfJson {
     /// Answers what is asked of the first argument.
-    Read(Asks, Place),
+    Read(Asks, Target),
     /// Whether a text is JSON.
     IsValid,
     /// The text, which is to be JSON; if it is `safe`, NULL where it is none.

@@ -22,8 +22,8 @@ mod paths;
 mod printing;
 pub(super) mod regular;
 mod similar;
+mod texts;
 mod time_formats;
-mod words;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -133,7 +133,7 @@ impl Takes {
 
 /// The type of a result.
 #[derive(Debug, Clone, Copy)]
-pub enum Gives {
+pub enum ResultType {
     /// `VARCHAR`.
     Text,
     /// `BLOB`.
@@ -162,22 +162,22 @@ pub enum Gives {
     Constants(fn(&[Option<&ScalarValue>]) -> DataType),
 }
 
-impl Gives {
+impl ResultType {
     fn of(self, given: &[DataType], constants: &[Option<&ScalarValue>]) -> DataType {
         match self {
-            Gives::Text => DataType::Utf8View,
-            Gives::Bytes => DataType::Binary,
-            Gives::Integer => DataType::Int64,
-            Gives::Double => DataType::Float64,
-            Gives::Boolean => DataType::Boolean,
-            Gives::Date => DataType::Date32,
-            Gives::Timestamp => DataType::Timestamp(TimeUnit::Nanosecond, None),
-            Gives::Instant => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
-            Gives::Time => DataType::Time64(TimeUnit::Nanosecond),
-            Gives::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
-            Gives::Argument(at) => given.get(at).cloned().unwrap_or(DataType::Null),
-            Gives::Types(of) => of(given),
-            Gives::Constants(of) => of(constants),
+            ResultType::Text => DataType::Utf8View,
+            ResultType::Bytes => DataType::Binary,
+            ResultType::Integer => DataType::Int64,
+            ResultType::Double => DataType::Float64,
+            ResultType::Boolean => DataType::Boolean,
+            ResultType::Date => DataType::Date32,
+            ResultType::Timestamp => DataType::Timestamp(TimeUnit::Nanosecond, None),
+            ResultType::Instant => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
+            ResultType::Time => DataType::Time64(TimeUnit::Nanosecond),
+            ResultType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            ResultType::Argument(at) => given.get(at).cloned().unwrap_or(DataType::Null),
+            ResultType::Types(of) => of(given),
+            ResultType::Constants(of) => of(constants),
         }
     }
 }
@@ -191,7 +191,7 @@ pub struct Own {
     /// What may follow the last argument, any number of times.
     pub more: Option<Takes>,
     /// The type of its result.
-    pub gives: Gives,
+    pub gives: ResultType,
     /// Whether it gives a value for any arguments.
     pub total: bool,
     /// Computes the column of results.
@@ -238,7 +238,7 @@ fn lists() -> impl Iterator<Item = &'static Own> {
         regular::FUNCTIONS,
         similar::FUNCTIONS,
         time_formats::FUNCTIONS,
-        words::FUNCTIONS,
+        texts::FUNCTIONS,
     ];
     lists.into_iter().flatten()
 }

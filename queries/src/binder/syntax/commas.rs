@@ -6,7 +6,7 @@ use sqlparser::ast::{Expr, Ident, Join, JoinConstraint, JoinOperator, TableFacto
 
 use crate::binder::from::alias_of;
 use crate::parse;
-use crate::visits;
+use crate::visitors;
 
 /// Makes items of FROM one where a condition of a later one names a relation of an earlier one.
 pub fn reach_back(from: &mut Vec<TableWithJoins>) {
@@ -42,7 +42,8 @@ fn reaches(item: &TableWithJoins, relations: &[String]) -> bool {
         relations.contains(&name) && !own.contains(&name)
     };
     let conditions: Option<Vec<&Expr>> = item.joins.iter().map(condition).collect();
-    conditions.is_some_and(|all| all.into_iter().any(|one| visits::any_expression(one, &mut |e| reaches(e))))
+    conditions
+        .is_some_and(|all| all.into_iter().any(|one| visitors::any_expression(one, &mut |e| reaches(e))))
 }
 
 /// The condition of a join that goes on with the rows to its left.

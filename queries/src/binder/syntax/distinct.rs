@@ -94,14 +94,14 @@ mod tests {
     use sqlparser::parser::Parser;
 
     use super::*;
-    use crate::visits;
+    use crate::visitors;
 
     /// The expression with all its parentheses.
     fn grouped(text: &str) -> String {
         let parser = Parser::new(&GenericDialect {});
         let mut e = parser.try_with_sql(text).expect("tokens").parse_expr().expect("an expression");
-        visits::change_expressions(&mut e, &mut rotate);
-        visits::change_expressions(&mut e, &mut |e| {
+        visitors::change_expressions(&mut e, &mut rotate);
+        visitors::change_expressions(&mut e, &mut |e| {
             let compound = !matches!(e, Expr::Identifier(_) | Expr::Nested(_));
             if compound {
                 *e = Expr::Nested(Box::new(std::mem::replace(e, nothing())));

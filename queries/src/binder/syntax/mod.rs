@@ -11,7 +11,7 @@ pub mod commas;
 pub mod distinct;
 pub mod grouping;
 pub mod intervals;
-pub mod refused;
+pub mod unsupported;
 
 use std::ops::ControlFlow;
 
@@ -19,7 +19,7 @@ use sqlparser::ast::{Expr, Query, Select, Spanned, TableFactor, VisitorMut};
 use sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Result};
-use crate::{views, visits};
+use crate::{views, visitors};
 
 /// The query in that form.
 ///
@@ -34,10 +34,10 @@ pub fn prepared(query: &Query) -> Result<Query> {
         views.extend(with.cte_tables.drain(..count));
     }
     for view in &mut views {
-        let done = allowed(visits::change(&mut view.query, &mut Prepare));
+        let done = allowed(visitors::change(&mut view.query, &mut Prepare));
         done.map_err(|error| error.in_view(&view.alias.name.value))?;
     }
-    allowed(visits::change(&mut query, &mut Prepare))?;
+    allowed(visitors::change(&mut query, &mut Prepare))?;
     if let Some(with) = &mut query.with {
         with.cte_tables.splice(..0, views);
     }
@@ -71,19 +71,19 @@ impl VisitorMut for Prepare {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        placed(refused::query(query), || begin(query.span()))
+        placed(unsupported::query(query), || begin(query.span()))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        placed(refused::table_factor(factor), || factor.span())
+        placed(unsupported::table_factor(factor), || factor.span())
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        placed(refused::expr(expr), || expr.span())
+        placed(unsupported::expr(expr), || expr.span())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        placed(refused::select(select), || select.select_token.0.span)
+        placed(unsupported::select(select), || select.select_token.0.span)
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {

@@ -22,7 +22,7 @@ pub mod branches;
 pub mod facts;
 pub mod joins;
 pub mod nulls;
-pub mod places;
+pub mod origins;
 pub mod predicate;
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ use super::simplify::Simplifier;
 use crate::algebra::{ColumnId, Filter, Rel};
 use crate::error::Result;
 use facts::Facts;
-use places::Places;
+use origins::Origins;
 use predicate::Predicate;
 
 /// Moves the predicates of a tree down.
@@ -39,7 +39,7 @@ use predicate::Predicate;
 /// # Errors
 /// Those of simplifying expressions.
 pub fn push(rel: Rel, simplifier: &Simplifier) -> Result<Rel> {
-    let places = Places::of(&rel);
+    let places = Origins::of(&rel);
     let (required, facts) = (BTreeSet::new(), Facts::default());
     Push { places: &places, simplifier, required, facts }.push(rel, 0, vec![], false)
 }
@@ -47,7 +47,7 @@ pub fn push(rel: Rel, simplifier: &Simplifier) -> Result<Rel> {
 /// Moves predicates down a tree.
 struct Push<'a> {
     /// Where columns of the tree are made, by the numbers of relations in a walk from the top.
-    places: &'a Places,
+    places: &'a Origins,
     simplifier: &'a Simplifier<'a>,
     /// Columns that are not NULL in any row that matters to what is above.
     required: BTreeSet<ColumnId>,

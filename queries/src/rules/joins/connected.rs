@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::region::{Joined, Region, Tree, owners};
 use crate::algebra::{Expr, Join, JoinKind, Rel, Values};
 use crate::estimates::equality;
-use crate::rules::filters::places::Places;
+use crate::rules::filters::origins::Origins;
 use crate::rules::simplify::nodes::taken;
 
 /// Puts joins without keys off in a tree.
 pub fn connect(rel: Rel) -> Rel {
-    let places = Places::of(&rel);
+    let places = Origins::of(&rel);
     connected(rel, 0, &places)
 }
 
@@ -26,7 +26,7 @@ fn is_part(join: &Join) -> bool {
     join.kind == JoinKind::Inner && !join.predicates.iter().any(Expr::is_volatile)
 }
 
-fn connected(mut rel: Rel, at: usize, places: &Places) -> Rel {
+fn connected(mut rel: Rel, at: usize, places: &Origins) -> Rel {
     if let Rel::Join(join) = &rel
         && is_part(join)
     {
@@ -56,7 +56,7 @@ struct Edge {
 }
 
 impl Edge {
-    fn of(e: &Expr, starts: &[usize], places: &Places) -> Option<Edge> {
+    fn of(e: &Expr, starts: &[usize], places: &Origins) -> Option<Edge> {
         let on = owners(e, starts, places)?;
         let sides = equality(e).and_then(|(a, b)| {
             let sides = [owners(a, starts, places)?, owners(b, starts, places)?];
@@ -75,7 +75,7 @@ impl Edge {
 
 /// The relations of each part that nothing connects with the others, in the order in which they are joined. `None` if
 /// the order of the text has as many keys.
-fn better(tree: &Tree, starts: &[usize], places: &Places) -> Option<Vec<Vec<usize>>> {
+fn better(tree: &Tree, starts: &[usize], places: &Origins) -> Option<Vec<Vec<usize>>> {
     let keyless = keyless(tree, starts, places).1;
     if starts.len() < 3 || keyless == 0 {
         return None;
@@ -87,7 +87,7 @@ fn better(tree: &Tree, starts: &[usize], places: &Places) -> Option<Vec<Vec<usiz
 }
 
 /// The relations of a tree, and how many of its joins have no key.
-fn keyless(tree: &Tree, starts: &[usize], places: &Places) -> (BTreeSet<usize>, usize) {
+fn keyless(tree: &Tree, starts: &[usize], places: &Origins) -> (BTreeSet<usize>, usize) {
     match tree {
         Tree::Relation(place) => (BTreeSet::from([*place]), 0),
         Tree::Join(join) => {
@@ -192,7 +192,7 @@ fn left_deep(
     order: Vec<Vec<usize>>,
     predicates: Vec<Expr>,
     starts: &[usize],
-    places: &Places,
+    places: &Origins,
     relations: &mut [Option<Rel>],
 ) -> Rel {
     let places_in_order: BTreeMap<usize, usize> =

@@ -18,11 +18,11 @@
 
 pub mod conflicts;
 pub mod connected;
+pub mod eager_groups;
 pub mod early;
 pub mod graph;
 #[cfg(test)]
 mod orders;
-pub mod partial;
 pub mod parts;
 pub mod reduced;
 pub mod region;
@@ -32,7 +32,7 @@ use super::simplify::nodes::taken;
 use crate::algebra::{Expr, Join, JoinKind, Rel};
 use crate::compile::fails;
 use crate::estimates::{self, Estimate};
-use crate::rules::filters::places::Places;
+use crate::rules::filters::origins::Origins;
 use parts::Parts;
 use region::{Joined, Region, Tree};
 
@@ -42,7 +42,7 @@ const LEAST_RELATIONS: usize = 3;
 /// Orders the joins of a tree.
 pub fn order(rel: Rel) -> Rel {
     let rel = connected::connect(rel);
-    let places = Places::of(&rel);
+    let places = Origins::of(&rel);
     ordered(rel, 0, &places).0
 }
 
@@ -62,7 +62,7 @@ fn is_movable(join: &Join) -> bool {
 }
 
 /// A relation, the number of which is `at`, with the joins in it ordered, and its estimate.
-fn ordered(mut rel: Rel, at: usize, places: &Places) -> (Rel, Estimate) {
+fn ordered(mut rel: Rel, at: usize, places: &Origins) -> (Rel, Estimate) {
     if let Rel::Join(join) = &rel
         && is_movable(join)
     {
@@ -90,7 +90,7 @@ struct Joins<'a> {
     relations: Vec<Option<(Rel, Estimate)>>,
     /// The numbers that they have in the tree, which grow.
     starts: Vec<usize>,
-    places: &'a Places,
+    places: &'a Origins,
 }
 
 impl Joins<'_> {

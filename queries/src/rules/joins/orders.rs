@@ -10,7 +10,7 @@ use super::region::{Region, Tree, owner};
 use super::search::best;
 use crate::algebra::{Expr, JoinKind, Rel};
 use crate::estimates;
-use crate::rules::filters::places::Places;
+use crate::rules::filters::origins::Origins;
 use crate::rules::random::{Random, Row, Run};
 use crate::rules::testing::{Sample, eq, int, join, more};
 
@@ -206,7 +206,7 @@ fn check(seed: u64, tables: usize, kinds: &[JoinKind]) -> usize {
     let (rel, _) = make.tree(tables);
     let expected = rows(&rel);
     let shown = make.sample.columns.show_rel(&rel);
-    let places = Places::of(&rel);
+    let places = Origins::of(&rel);
     let Region { relations, tree } = Region::of(rel, 0, &places, &is_movable);
     if tree.is_inner() {
         return 0;

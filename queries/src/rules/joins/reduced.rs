@@ -15,7 +15,7 @@ use datafusion_expr::Operator;
 
 use crate::algebra::{Aggregate, ColumnId, Columns, Expr, Join, JoinKind, Kind, Rel, Values};
 use crate::estimates::{self, Estimate, equality};
-use crate::rules::filters::places::Places;
+use crate::rules::filters::origins::Origins;
 use crate::rules::simplify::nodes::taken;
 use crate::rules::unnest::is_repeatable;
 
@@ -40,7 +40,7 @@ pub fn reduce(rel: &mut Rel, columns: &mut Columns) {
     if !joins_groups {
         return;
     }
-    let mut known = Known { places: Places::of(rel), estimates: vec![] };
+    let mut known = Known { places: Origins::of(rel), estimates: vec![] };
     known.estimate(rel);
     let mut chosen = BTreeMap::new();
     known.choose(rel, 0, &mut chosen);
@@ -61,7 +61,7 @@ fn has_groups(rel: &Rel) -> bool {
 
 /// What is known of the relations of a tree, by their numbers in it.
 struct Known {
-    places: Places,
+    places: Origins,
     estimates: Vec<Estimate>,
 }
 
@@ -234,7 +234,7 @@ fn apply(
     rel: &mut Rel,
     at: usize,
     chosen: &mut BTreeMap<usize, Wanted>,
-    places: &Places,
+    places: &Origins,
     columns: &mut Columns,
 ) {
     let mut number = at + 1;

@@ -3,7 +3,7 @@
 use super::graph::Shape;
 use crate::algebra::{ColumnId, Expr, Join, JoinKind, Rel};
 use crate::estimates::{self, Estimate};
-use crate::rules::filters::places::Places;
+use crate::rules::filters::origins::Origins;
 
 /// What is joined, with the numbers that the relations have in the tree, and in which shape.
 pub struct Region {
@@ -37,7 +37,7 @@ pub struct Joined {
 
 impl Region {
     /// The joins that are as `is_part` says, from a relation with the number `at` down.
-    pub fn of(rel: Rel, at: usize, places: &Places, is_part: &dyn Fn(&Join) -> bool) -> Region {
+    pub fn of(rel: Rel, at: usize, places: &Origins, is_part: &dyn Fn(&Join) -> bool) -> Region {
         let mut relations = Vec::new();
         let tree = collect(rel, at, places, is_part, &mut relations);
         Region { relations, tree }
@@ -47,7 +47,7 @@ impl Region {
 fn collect(
     rel: Rel,
     at: usize,
-    places: &Places,
+    places: &Origins,
     is_part: &dyn Fn(&Join) -> bool,
     relations: &mut Vec<(Rel, usize)>,
 ) -> Tree {
@@ -67,7 +67,7 @@ fn collect(
 }
 
 /// The place of the relation that gives a column, by the numbers of the relations, which grow.
-pub fn owner(id: ColumnId, starts: &[usize], places: &Places) -> Option<usize> {
+pub fn owner(id: ColumnId, starts: &[usize], places: &Origins) -> Option<usize> {
     let maker = places.maker(id)?;
     let place = starts.partition_point(|start| *start <= maker).checked_sub(1)?;
     let start = *starts.get(place)?;
@@ -75,7 +75,7 @@ pub fn owner(id: ColumnId, starts: &[usize], places: &Places) -> Option<usize> {
 }
 
 /// The places of the relations whose columns an expression reads, in their order; `None` if a column is of none of them.
-pub fn owners(e: &Expr, starts: &[usize], places: &Places) -> Option<Vec<usize>> {
+pub fn owners(e: &Expr, starts: &[usize], places: &Origins) -> Option<Vec<usize>> {
     let mut owners: Vec<usize> =
         e.columns().into_iter().map(|id| owner(id, starts, places)).collect::<Option<_>>()?;
     owners.sort_unstable();

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{describe, work};
-use crate::algebra::{ColumnId, Gives, JoinKind, Rel, Shared, Stage, Statement};
+use super::{cost, describe};
+use crate::algebra::{ColumnId, JoinKind, Rel, Shared, Stage, StageOutput, Statement};
 use crate::rules::simplify::nodes::taken;
 
 /// The most relations of a statement among which equal ones are looked for.
@@ -96,10 +96,10 @@ fn most_work(statement: &Statement) -> Option<Shape> {
     for tree in trees(statement) {
         look(tree, false, &mut |rel| {
             let Some(shape) = shapes.iter_mut().find(|shape| is_of(rel, shape)) else { return };
-            let (once, estimate) = work::of(rel);
+            let (once, estimate) = cost::of(rel);
             let types = given(rel).into_iter().filter(|id| read.contains(id));
             let types: Vec<_> = types.map(|id| statement.columns.get(id).data_type.clone()).collect();
-            let kept = work::of_keeping(estimate.rows, &types, shape.places);
+            let kept = cost::of_keeping(estimate.rows, &types, shape.places);
             shape.saved = once * (shape.places - 1) as f64 - kept;
         });
     }
@@ -189,7 +189,7 @@ fn make_stage(statement: &mut Statement, shape: &Shape) {
         if made.is_none() {
             let (root, numbers) = first.copied(columns);
             let given = own.iter().map(|id| numbers.get(id).copied().unwrap_or(*id)).collect();
-            made = Some(Stage { root, columns: given, gives: Gives::Rows { is_asked: false } });
+            made = Some(Stage { root, columns: given, gives: StageOutput::Rows { is_asked: false } });
         }
     };
     let number = |old: usize| if old < at { old } else { old + 1 };

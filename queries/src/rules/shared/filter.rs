@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 use arrow_schema::DataType;
 
-use super::{ROUNDS, inline, work};
-use crate::algebra::{ColumnId, Expr, Filter, Gives, Kind, Rel, Shared, Stage, Statement};
+use super::{ROUNDS, cost, inline};
+use crate::algebra::{ColumnId, Expr, Filter, Kind, Rel, Shared, Stage, StageOutput, Statement};
 use crate::compile::fails;
 use crate::error::Result;
 use crate::rules::filters;
@@ -100,16 +100,16 @@ fn is_less_apart(
     readers: &[Reader],
     simplifier: &Simplifier,
 ) -> Result<bool> {
-    if stage.gives == (Gives::Rows { is_asked: true }) || !is_exact(&stage.root) {
+    if stage.gives == (StageOutput::Rows { is_asked: true }) || !is_exact(&stage.root) {
         return Ok(false);
     }
-    let (shared, estimate) = work::of(once);
-    let shared = shared + work::of_keeping(estimate.rows, types, count(readers));
+    let (shared, estimate) = cost::of(once);
+    let shared = shared + cost::of_keeping(estimate.rows, types, count(readers));
     let mut apart = 0.0;
     for reader in readers {
         let work = match &reader.condition {
-            Some(condition) => work::of(&filtered(&stage.root, condition.clone(), simplifier)?).0,
-            None => work::of(&stage.root).0,
+            Some(condition) => cost::of(&filtered(&stage.root, condition.clone(), simplifier)?).0,
+            None => cost::of(&stage.root).0,
         };
         apart += work * reader.times as f64;
     }

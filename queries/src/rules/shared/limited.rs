@@ -4,7 +4,7 @@
 //! readers does, the stage gives no more than the most that one of them wants. All of them see the same rows. A recursion ends
 //! with the round that has given them.
 
-use crate::algebra::{Gives, Limit, Rel, Statement};
+use crate::algebra::{Limit, Rel, StageOutput, Statement};
 use crate::rules::limits;
 use crate::rules::simplify::nodes::taken;
 
@@ -16,14 +16,14 @@ pub fn push(statement: &mut Statement) {
         let fetch = wanted(statement, number);
         let stage = &mut statement.stages[number];
         match &mut stage.gives {
-            Gives::Rounds(rounds) => rounds.fetch = fetch,
+            StageOutput::Rounds(rounds) => rounds.fetch = fetch,
             // The rows of a round are others than the readers' in the next one.
-            Gives::Seed => {}
-            Gives::Value | Gives::Rows { .. } if fetch.is_some() => {
+            StageOutput::Seed => {}
+            StageOutput::Value | StageOutput::Rows { .. } if fetch.is_some() => {
                 let input = Box::new(taken(&mut stage.root));
                 stage.root = Rel::Limit(Limit { input, skip: 0, fetch });
             }
-            Gives::Value | Gives::Rows { .. } => {}
+            StageOutput::Value | StageOutput::Rows { .. } => {}
         }
         limits::push(&mut stage.root);
     }

@@ -19,17 +19,17 @@
 //! - [`filter`]: what the filters of readers say of a stage. [`work`]: about how much work a relation is.
 //! - [`limited`]: how many rows readers want.
 
+mod cost;
 pub mod equal;
 pub mod filter;
 mod inline;
 pub mod limited;
-mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::unique;
-use crate::algebra::{Expr, Facts, Gives, Rel, Statement};
+use crate::algebra::{Expr, Facts, Rel, StageOutput, Statement};
 use crate::estimates::{self, Estimate};
 
 /// A recursion has about so many rounds.
@@ -65,8 +65,11 @@ fn inlined(statement: &Statement) -> Vec<bool> {
     // Those that read a stage come behind it.
     for (number, stage) in statement.stages.iter().enumerate().rev() {
         inlined[number] = match stage.gives {
-            Gives::Rows { is_asked: false } => readers[number] == 1 || is_cheap(&stage.root),
-            Gives::Rows { is_asked: true } | Gives::Value | Gives::Seed | Gives::Rounds(_) => false,
+            StageOutput::Rows { is_asked: false } => readers[number] == 1 || is_cheap(&stage.root),
+            StageOutput::Rows { is_asked: true }
+            | StageOutput::Value
+            | StageOutput::Seed
+            | StageOutput::Rounds(_) => false,
         };
         // It stands wherever it is read, and so does what it reads.
         let times = match inlined[number] {

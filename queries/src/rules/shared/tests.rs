@@ -16,7 +16,7 @@ struct Made {
 impl Made {
     fn stage(&mut self, root: Rel, columns: &[&Expr], is_asked: bool) {
         let columns = columns.iter().map(|e| id(e)).collect();
-        self.stages.push(Stage { root, columns, gives: Gives::Rows { is_asked } });
+        self.stages.push(Stage { root, columns, gives: StageOutput::Rows { is_asked } });
     }
 
     /// A reader of a stage, and its columns.
@@ -290,7 +290,7 @@ fn what_stands_in_stages_too_is_computed_before_them() {
     let (again, numbers) = joined.copied(&mut sample.columns);
     let of_again = sample.columns.read(numbers[&id(&y)]);
     let (other, of_other) = t.copied(&mut sample.columns);
-    let value = |root, column| Stage { root, columns: vec![column], gives: Gives::Value };
+    let value = |root, column| Stage { root, columns: vec![column], gives: StageOutput::Value };
     let stage = |number| Expr { kind: crate::algebra::Kind::Stage(number), data_type: x.data_type.clone() };
     let stages = vec![
         value(other, of_other[&id(&x)]),

@@ -10,7 +10,7 @@ use crate::error::Result;
 
 use super::failing::fails;
 use super::scalar::{OneRow, is_one_row_of_a_group};
-use super::values::{Nulls, Place, Side};
+use super::values::{InputRows, Nulls, Side};
 use super::{Unnest, case, filtered, reads_any, take};
 
 impl Unnest {
@@ -18,7 +18,7 @@ impl Unnest {
     pub(super) fn exists(
         &mut self,
         rel: Rel,
-        place: &mut Place,
+        place: &mut InputRows,
         side: Side,
         nulls: Nulls,
         skip: &[Expr],
@@ -73,7 +73,13 @@ impl Unnest {
     }
 
     /// Whether a row has a match among those of a subquery: true or false.
-    pub(super) fn mark(&mut self, rel: Rel, predicates: Vec<Expr>, place: &mut Place, side: Side) -> Expr {
+    pub(super) fn mark(
+        &mut self,
+        rel: Rel,
+        predicates: Vec<Expr>,
+        place: &mut InputRows,
+        side: Side,
+    ) -> Expr {
         let mark = self.column("mark", DataType::Boolean);
         place.join(side, JoinKind::Mark(mark), rel, predicates);
         self.read(mark)

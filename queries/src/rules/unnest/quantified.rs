@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use super::exists::bare;
 use super::repeatable::is_repeatable;
 use super::scalar::{OneRow, is_one_row_of_a_group};
-use super::values::{Nulls, Place, Side};
+use super::values::{InputRows, Nulls, Side};
 use super::{Unnest, call, case, count, count_rows, integer, mapped, positive};
 
 /// Values compared with the rows of a subquery.
@@ -109,7 +109,7 @@ impl Unnest {
         kind: SubqueryKind,
         rel: Rel,
         columns: Vec<ColumnId>,
-        place: &mut Place,
+        place: &mut InputRows,
         side: Side,
         skip: &mut Vec<Expr>,
     ) -> Result<Quantified> {
@@ -136,7 +136,7 @@ impl Unnest {
     }
 
     /// A term of WHERE or of the condition of an inner join. What is left of it as a condition is added to `rest`.
-    pub(super) fn term(&mut self, term: Expr, place: &mut Place, rest: &mut Vec<Expr>) -> Result<()> {
+    pub(super) fn term(&mut self, term: Expr, place: &mut InputRows, rest: &mut Vec<Expr>) -> Result<()> {
         let (mut term, mut not) = (term, false);
         while let Kind::Not(inner) = term.kind {
             (term, not) = (*inner, !not);
@@ -184,7 +184,7 @@ impl Unnest {
     pub(super) fn quantified(
         &mut self,
         mut q: Quantified,
-        place: &mut Place,
+        place: &mut InputRows,
         side: Side,
         nulls: Nulls,
         skip: &[Expr],
@@ -196,7 +196,7 @@ impl Unnest {
         Ok(if negated { found.not() } else { found })
     }
 
-    fn found(&mut self, q: Quantified, place: &mut Place, side: Side, nulls: Nulls) -> Result<Expr> {
+    fn found(&mut self, q: Quantified, place: &mut InputRows, side: Side, nulls: Nulls) -> Result<Expr> {
         if is_one_row_of_a_group(&q.rel) {
             let compared = q.compared(self);
             let OneRow { value, passed } = self.one_row(q.rel, compared, place, side);
@@ -226,7 +226,7 @@ impl Unnest {
     }
 
     /// A mark for whether it is true for some row, and the numbers of rows and values for whether it is NULL for some row.
-    fn by_mark(&mut self, q: Quantified, place: &mut Place, side: Side, nulls: Nulls) -> Result<Expr> {
+    fn by_mark(&mut self, q: Quantified, place: &mut InputRows, side: Side, nulls: Nulls) -> Result<Expr> {
         let compared = q.compared(self);
         let Some((x, y)) = q.pair() else { return Ok(Expr::boolean(None)) };
         let (rel, numbers) = self.copy(&q.rel)?;
@@ -255,7 +255,7 @@ impl Unnest {
     }
 
     /// The least or the greatest value for whether it is true for some row.
-    fn by_order(&mut self, q: Quantified, place: &mut Place, side: Side, nulls: Nulls) -> Expr {
+    fn by_order(&mut self, q: Quantified, place: &mut InputRows, side: Side, nulls: Nulls) -> Expr {
         let Some((x, y)) = q.pair() else { return Expr::boolean(None) };
         let (x, data_type) = (x.clone(), x.data_type.clone());
         let extremes = match q.op {
@@ -297,7 +297,7 @@ impl Unnest {
         y: ColumnId,
         rel: Rel,
         mut calls: Vec<(ColumnId, Call)>,
-        place: &mut Place,
+        place: &mut InputRows,
         side: Side,
     ) -> Expr {
         let (rows, values) = (self.column("rows", DataType::Int64), self.column("values", DataType::Int64));
@@ -309,7 +309,7 @@ impl Unnest {
     }
 
     /// How often it is true and how often NULL.
-    fn by_counts(&mut self, q: Quantified, place: &mut Place, side: Side) -> Expr {
+    fn by_counts(&mut self, q: Quantified, place: &mut InputRows, side: Side) -> Expr {
         let compared = q.compared(self);
         let (trues, nulls) = (self.column("trues", DataType::Int64), self.column("nulls", DataType::Int64));
         let only = |filter: Expr| Call { filter: Some(filter), ..count_rows() };

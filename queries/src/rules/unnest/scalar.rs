@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 
 use super::failing::fails;
 use super::single::single;
-use super::values::{Place, Side};
+use super::values::{InputRows, Side};
 use super::{
     Unnest, call, case, count_rows, join, mapped, only_if, reads, reads_any, renumbering, sources, take,
 };
@@ -37,7 +37,7 @@ impl Unnest {
         &mut self,
         mut rel: Rel,
         columns: &[ColumnId],
-        place: &mut Place,
+        place: &mut InputRows,
         side: Side,
         skip: &[Expr],
     ) -> Result<Expr> {
@@ -65,7 +65,7 @@ impl Unnest {
     }
 
     /// An expression over the row that [`is_one_row_of_a_group`] finds, as one over the rows that it is joined to.
-    pub(super) fn one_row(&mut self, rel: Rel, value: Expr, place: &mut Place, side: Side) -> OneRow {
+    pub(super) fn one_row(&mut self, rel: Rel, value: Expr, place: &mut InputRows, side: Side) -> OneRow {
         let (aggregate, mut exprs) = steps(rel, value);
         let made = aggregate.columns();
         let mut read: Vec<ColumnId> = reads(&exprs).intersection(&made).copied().collect();

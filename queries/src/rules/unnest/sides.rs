@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 use super::failing::fails;
 use super::repeatable::make_repeatable;
-use super::values::{Nulls, Place};
+use super::values::{InputRows, Nulls};
 use super::{Unnest, join, mapped, renumbering};
 
 impl Unnest {
@@ -48,7 +48,7 @@ impl Unnest {
             node.predicates = rest;
         }
         let nulls = if node.kind == JoinKind::AntiNullAware { Nulls::Exact } else { Nulls::False };
-        let mut place = Place::of_join(*node.left, *node.right);
+        let mut place = InputRows::of_join(*node.left, *node.right);
         let mut predicates = Vec::with_capacity(node.predicates.len());
         for e in node.predicates {
             predicates.push(self.value(e, &mut place, nulls, &mut vec![])?);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::algebra::{
-    Aggregate, ColumnId, Expr, Gives, Kind, Limit, Rel, Stage, Statement, Subquery, SubqueryKind,
+    Aggregate, ColumnId, Expr, Kind, Limit, Rel, Stage, StageOutput, Statement, Subquery, SubqueryKind,
 };
 
 use super::failing::any_expr;
@@ -25,7 +25,7 @@ impl Unnest {
             return value(*number);
         }
         let number = self.stages.len();
-        self.stages.push(Stage { root: whole.rel, columns: vec![column], gives: Gives::Value });
+        self.stages.push(Stage { root: whole.rel, columns: vec![column], gives: StageOutput::Value });
         if let Some(shape) = shape
             && self.shapes.len() < MOST_SHAPES
         {

@@ -38,7 +38,7 @@ impl Nulls {
 }
 
 /// The rows on which expressions are evaluated, as joins add columns to them.
-pub(super) struct Place {
+pub(super) struct InputRows {
     pub(super) rel: Rel,
     /// In the condition of a join the right side, and the columns that it has by itself.
     pub(super) right: Option<(Rel, BTreeSet<ColumnId>)>,
@@ -46,14 +46,14 @@ pub(super) struct Place {
     found: Vec<(Nulls, Subquery, Expr)>,
 }
 
-impl Place {
-    pub(super) fn of(rel: Rel) -> Place {
-        Place { rel, right: None, found: vec![] }
+impl InputRows {
+    pub(super) fn of(rel: Rel) -> InputRows {
+        InputRows { rel, right: None, found: vec![] }
     }
 
-    pub(super) fn of_join(left: Rel, right: Rel) -> Place {
+    pub(super) fn of_join(left: Rel, right: Rel) -> InputRows {
         let columns = right.columns();
-        Place { rel: left, right: Some((right, columns)), found: vec![] }
+        InputRows { rel: left, right: Some((right, columns)), found: vec![] }
     }
 
     /// The side of a join that gives one of these columns, else the left one.
@@ -128,7 +128,7 @@ impl Unnest {
     pub(super) fn value(
         &mut self,
         mut e: Expr,
-        place: &mut Place,
+        place: &mut InputRows,
         nulls: Nulls,
         skip: &mut Vec<Expr>,
     ) -> Result<Expr> {
@@ -186,7 +186,7 @@ impl Unnest {
     pub(super) fn replace(
         &mut self,
         e: &mut Expr,
-        place: &mut Place,
+        place: &mut InputRows,
         nulls: Nulls,
         skip: &mut Vec<Expr>,
     ) -> Result<()> {
@@ -200,7 +200,7 @@ impl Unnest {
     fn subquery(
         &mut self,
         subquery: Subquery,
-        place: &mut Place,
+        place: &mut InputRows,
         nulls: Nulls,
         skip: &mut Vec<Expr>,
     ) -> Result<Expr> {
@@ -261,7 +261,7 @@ impl Unnest {
     }
 
     /// What in a subquery can fail is computed of NULLs for rows that do not ask for its value.
-    pub(super) fn guard(&mut self, rel: &mut Rel, place: &mut Place, side: Side, skip: &[Expr]) {
+    pub(super) fn guard(&mut self, rel: &mut Rel, place: &mut InputRows, side: Side, skip: &[Expr]) {
         if skip.is_empty() || !rel_fails(rel) {
             return;
         }
@@ -278,7 +278,7 @@ impl Unnest {
     }
 
     /// A value as a column or a constant, so that it is computed once for each row.
-    pub(super) fn settled(&mut self, e: Expr, place: &mut Place, side: Side, skip: &[Expr]) -> Expr {
+    pub(super) fn settled(&mut self, e: Expr, place: &mut InputRows, side: Side, skip: &[Expr]) -> Expr {
         if e.as_column().is_some() || e.as_literal().is_some() {
             return e;
         }

@@ -53,7 +53,7 @@ impl Asks {
 
 /// Of which value it is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Target {
     /// Of the whole text.
     Whole,
     /// Of the one that a path leads to.
@@ -66,10 +66,10 @@ pub enum Place {
     Column,
 }
 
-impl Place {
+impl Target {
     /// Whether there is a list of answers.
     pub fn gives_list(&self) -> bool {
-        matches!(self, Place::Each(_) | Place::All(_))
+        matches!(self, Target::Each(_) | Target::All(_))
     }
 }
 
@@ -82,12 +82,12 @@ pub fn texts(call: &Call, at: usize) -> Result<(StringViewArray, bool)> {
 }
 
 /// The answers for the rows of a batch.
-pub fn read(call: &Call, asks: Asks, place: &Place) -> Result<ArrayRef> {
+pub fn read(call: &Call, asks: Asks, place: &Target) -> Result<ArrayRef> {
     let (source, one) = texts(call, 0)?;
     let of = |row: usize| if one { 0 } else { row };
     let mut answers = Answers::new(asks, &source, call.rows);
     let mut lists = Lists::default();
-    let mut paths = if *place == Place::Column { Some(Paths::of(call, 1)?) } else { None };
+    let mut paths = if *place == Target::Column { Some(Paths::of(call, 1)?) } else { None };
     for row in 0..call.rows {
         let from = of(row);
         let is_list = place.gives_list();
@@ -102,22 +102,22 @@ pub fn read(call: &Call, asks: Asks, place: &Place) -> Result<ArrayRef> {
         let text = source.value(from);
         let find = |path: &Path| path.find(text).map_err(|wrong| wrong.error(text));
         match place {
-            Place::Whole => {
+            Target::Whole => {
                 answers.add(from, Some(Reader::whole(text).map_err(|wrong| wrong.error(text))?))?
             }
-            Place::At(path) => answers.add(from, find(path)?)?,
-            Place::Each(paths) => {
+            Target::At(path) => answers.add(from, find(path)?)?,
+            Target::Each(paths) => {
                 for path in paths {
                     answers.add(from, find(path)?)?;
                 }
             }
-            Place::All(path) => {
+            Target::All(path) => {
                 let tape = Tape::of(text).map_err(|wrong| wrong.error(text))?;
                 for value in path.all(&tape)? {
                     answers.add(from, Some(tape.range(value)))?;
                 }
             }
-            Place::Column => match paths.as_mut().map(|paths| paths.get(row)).transpose()?.flatten() {
+            Target::Column => match paths.as_mut().map(|paths| paths.get(row)).transpose()?.flatten() {
                 Some(path) => answers.add(from, find(path)?)?,
                 None => answers.add(from, None)?,
             },

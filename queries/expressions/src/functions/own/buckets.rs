@@ -10,7 +10,7 @@ use datafusion_common::{Result, exec_datafusion_err, exec_err};
 
 use super::arguments::{Call, DAY, Instants, Numbers, known};
 use super::calendar::{date_of, day_of};
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 pub(super) const FUNCTIONS: &[Own] = &[Own {
     name: "time_bucket",
@@ -20,7 +20,7 @@ pub(super) const FUNCTIONS: &[Own] = &[Own {
         &[Takes::Interval, Takes::Instant, Takes::Interval],
     ],
     more: None,
-    gives: Gives::Argument(1),
+    gives: ResultType::Argument(1),
     total: false,
     compute: bucket,
 }];

@@ -4,7 +4,7 @@ use arrow_array::ArrayRef;
 use datafusion_common::{Result, exec_datafusion_err, exec_err};
 
 use super::arguments::Call;
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 /// Bytes, an integer, or the bytes of a text.
 const DIGITS_OF: &[&[Takes]] = &[&[Takes::Bytes], &[Takes::AnyInteger], &[Takes::OnlyText]];
@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "hex",
         takes: DIGITS_OF,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: |call| digits(call, 4),
     },
@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "bin",
         takes: DIGITS_OF,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: |call| digits(call, 1),
     },
@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "unhex",
         takes: TEXT,
         more: None,
-        gives: Gives::Bytes,
+        gives: ResultType::Bytes,
         total: false,
         compute: |call| undigits(call, 4),
     },
@@ -40,7 +40,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "unbin",
         takes: TEXT,
         more: None,
-        gives: Gives::Bytes,
+        gives: ResultType::Bytes,
         total: false,
         compute: |call| undigits(call, 1),
     },
@@ -48,7 +48,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "to_base64",
         takes: &[&[Takes::Bytes], &[Takes::OnlyText]],
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: to_base64,
     },
@@ -56,7 +56,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "from_base64",
         takes: TEXT,
         more: None,
-        gives: Gives::Bytes,
+        gives: ResultType::Bytes,
         total: false,
         compute: from_base64,
     },
@@ -64,7 +64,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "sha1",
         takes: &[&[Takes::Bytes], &[Takes::OnlyText]],
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: sha1,
     },
@@ -72,7 +72,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "format_bytes",
         takes: SIZE,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: |call| size(call, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB"]),
     },
@@ -80,7 +80,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "formatreadabledecimalsize",
         takes: SIZE,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: |call| size(call, 1000, ["kB", "MB", "GB", "TB", "PB"]),
     },
@@ -88,7 +88,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "parse_formatted_bytes",
         takes: TEXT,
         more: None,
-        gives: Gives::Integer,
+        gives: ResultType::Integer,
         total: false,
         compute: parse_size,
     },

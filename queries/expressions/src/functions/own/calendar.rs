@@ -8,7 +8,7 @@ use datafusion_common::{Result, exec_datafusion_err};
 use schema::time_formats::{DAYS, MONTHS};
 
 use super::arguments::{Call, DAY, known};
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 const INSTANT: &[&[Takes]] = &[&[Takes::Instant]];
 const INTEGER: &[&[Takes]] = &[&[Takes::Integer]];
@@ -23,7 +23,7 @@ macro_rules! months {
             name: $name,
             takes: INTEGER,
             more: None,
-            gives: Gives::Interval,
+            gives: ResultType::Interval,
             total: false,
             compute: |call| interval(call, |n| Some((n.checked_mul($months)?, 0, 0))),
         }
@@ -37,7 +37,7 @@ macro_rules! nanoseconds {
             name: $name,
             takes: INTEGER,
             more: None,
-            gives: Gives::Interval,
+            gives: ResultType::Interval,
             total: false,
             compute: |call| interval(call, |n| Some((0, 0, n.checked_mul($nanoseconds)?))),
         }
@@ -45,30 +45,51 @@ macro_rules! nanoseconds {
 }
 
 pub(super) const FUNCTIONS: &[Own] = &[
-    Own { name: "dayname", takes: INSTANT, more: None, gives: Gives::Text, total: false, compute: day_name },
+    Own {
+        name: "dayname",
+        takes: INSTANT,
+        more: None,
+        gives: ResultType::Text,
+        total: false,
+        compute: day_name,
+    },
     Own {
         name: "monthname",
         takes: INSTANT,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: month_name,
     },
-    Own { name: "last_day", takes: INSTANT, more: None, gives: Gives::Date, total: false, compute: last_day },
+    Own {
+        name: "last_day",
+        takes: INSTANT,
+        more: None,
+        gives: ResultType::Date,
+        total: false,
+        compute: last_day,
+    },
     Own {
         name: "days_in_month",
         takes: INSTANT,
         more: None,
-        gives: Gives::Integer,
+        gives: ResultType::Integer,
         total: false,
         compute: days_in_month,
     },
-    Own { name: "julian", takes: INSTANT, more: None, gives: Gives::Double, total: true, compute: julian },
+    Own {
+        name: "julian",
+        takes: INSTANT,
+        more: None,
+        gives: ResultType::Double,
+        total: true,
+        compute: julian,
+    },
     Own {
         name: "epoch_ms",
         takes: COUNTED,
         more: None,
-        gives: Gives::Types(counted),
+        gives: ResultType::Types(counted),
         total: false,
         compute: |call| epoch(call, 1_000_000),
     },
@@ -76,7 +97,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "epoch_us",
         takes: COUNTED_ONLY,
         more: None,
-        gives: Gives::Integer,
+        gives: ResultType::Integer,
         total: false,
         compute: |call| epoch(call, 1_000),
     },
@@ -84,7 +105,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "epoch_ns",
         takes: COUNTED_ONLY,
         more: None,
-        gives: Gives::Integer,
+        gives: ResultType::Integer,
         total: false,
         compute: |call| epoch(call, 1),
     },
@@ -92,7 +113,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "normalized_interval",
         takes: &[&[Takes::Interval]],
         more: None,
-        gives: Gives::Interval,
+        gives: ResultType::Interval,
         total: false,
         compute: normalized,
     },
@@ -106,7 +127,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "to_days",
         takes: INTEGER,
         more: None,
-        gives: Gives::Interval,
+        gives: ResultType::Interval,
         total: false,
         compute: |call| interval(call, |n| Some((0, n, 0))),
     },
@@ -114,7 +135,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "to_weeks",
         takes: INTEGER,
         more: None,
-        gives: Gives::Interval,
+        gives: ResultType::Interval,
         total: false,
         compute: |call| interval(call, |n| Some((0, n.checked_mul(7)?, 0))),
     },
@@ -125,7 +146,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "to_seconds",
         takes: DOUBLE,
         more: None,
-        gives: Gives::Interval,
+        gives: ResultType::Interval,
         total: false,
         compute: |call| fraction(call, 1e6),
     },
@@ -133,7 +154,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "to_milliseconds",
         takes: DOUBLE,
         more: None,
-        gives: Gives::Interval,
+        gives: ResultType::Interval,
         total: false,
         compute: |call| fraction(call, 1e3),
     },
@@ -206,7 +227,7 @@ fn julian(call: &Call) -> Result<ArrayRef> {
 /// The type of `epoch_ms`: of a number it is the timestamp of so many milliseconds.
 fn counted(types: &[DataType]) -> DataType {
     match types.first() {
-        Some(DataType::Int64) => Gives::Timestamp.of(&[], &[]),
+        Some(DataType::Int64) => ResultType::Timestamp.of(&[], &[]),
         _ => DataType::Int64,
     }
 }

@@ -10,7 +10,7 @@ use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err};
 use super::super::parts::part_of;
 use super::arguments::{Call, DAY, Texts, known};
 use super::calendar::{date_of, day_of, days_of_month};
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 const PAIR: &[&[Takes]] =
     &[&[Takes::OnlyText, Takes::Instant, Takes::Instant], &[Takes::OnlyText, Takes::Time, Takes::Time]];
@@ -20,7 +20,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "date_diff",
         takes: PAIR,
         more: None,
-        gives: Gives::Integer,
+        gives: ResultType::Integer,
         total: false,
         compute: |call| difference(call, borders),
     },
@@ -28,7 +28,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "date_sub",
         takes: PAIR,
         more: None,
-        gives: Gives::Integer,
+        gives: ResultType::Integer,
         total: false,
         compute: |call| difference(call, whole_units),
     },
@@ -36,7 +36,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "age",
         takes: &[&[Takes::Instant, Takes::Instant]],
         more: None,
-        gives: Gives::Interval,
+        gives: ResultType::Interval,
         total: false,
         compute: age,
     },

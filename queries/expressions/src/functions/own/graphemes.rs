@@ -5,7 +5,7 @@ use datafusion_common::Result;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::arguments::{Call, known};
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 const PART: &[&[Takes]] = &[&[Takes::Text, Takes::Integer]];
 
@@ -14,7 +14,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "length_grapheme",
         takes: &[&[Takes::Text]],
         more: None,
-        gives: Gives::Integer,
+        gives: ResultType::Integer,
         total: true,
         compute: length,
     },
@@ -22,7 +22,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "left_grapheme",
         takes: PART,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: |call| end(call, true),
     },
@@ -30,7 +30,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "right_grapheme",
         takes: PART,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: |call| end(call, false),
     },
@@ -38,7 +38,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "substring_grapheme",
         takes: &[&[Takes::Text, Takes::Integer], &[Takes::Text, Takes::Integer, Takes::Integer]],
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: substring,
     },

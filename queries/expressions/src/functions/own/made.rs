@@ -7,7 +7,7 @@ use datafusion_common::{Result, exec_datafusion_err, exec_err};
 
 use super::arguments::{Call, DAY, known};
 use super::calendar::day_of;
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 const SECOND: i64 = 1_000_000_000;
 const INTEGER: &[&[Takes]] = &[&[Takes::Integer]];
@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "make_date",
         takes: &[&[Takes::Integer], &[Takes::Integer, Takes::Integer, Takes::Integer]],
         more: None,
-        gives: Gives::Date,
+        gives: ResultType::Date,
         total: false,
         compute: date,
     },
@@ -27,7 +27,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "make_time",
         takes: &[&[Takes::Integer, Takes::Integer, Takes::Double]],
         more: None,
-        gives: Gives::Time,
+        gives: ResultType::Time,
         total: false,
         compute: time,
     },
@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "make_timestamp",
         takes: &[&[Takes::Integer], PARTS],
         more: None,
-        gives: Gives::Timestamp,
+        gives: ResultType::Timestamp,
         total: false,
         compute: |call| timestamp(call, 1_000),
     },
@@ -43,7 +43,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "make_timestamp_ms",
         takes: INTEGER,
         more: None,
-        gives: Gives::Timestamp,
+        gives: ResultType::Timestamp,
         total: false,
         compute: |call| timestamp(call, 1_000_000),
     },
@@ -51,7 +51,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "make_timestamp_ns",
         takes: INTEGER,
         more: None,
-        gives: Gives::Timestamp,
+        gives: ResultType::Timestamp,
         total: false,
         compute: |call| timestamp(call, 1),
     },
@@ -59,7 +59,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "make_timestamptz",
         takes: &[&[Takes::Integer], PARTS],
         more: None,
-        gives: Gives::Instant,
+        gives: ResultType::Instant,
         total: false,
         compute: |call| timestamp(call, 1_000),
     },

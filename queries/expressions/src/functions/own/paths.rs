@@ -6,7 +6,7 @@ use arrow_array::ArrayRef;
 use datafusion_common::{Result, exec_err};
 
 use super::arguments::Call;
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 const PATH: &[&[Takes]] = &[&[Takes::Text], &[Takes::Text, Takes::Text]];
 
@@ -20,7 +20,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
             &[Takes::Text, Takes::Boolean, Takes::Text],
         ],
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: file_name,
     },
@@ -28,7 +28,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "parse_dirname",
         takes: PATH,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: |call| directory(call, true),
     },
@@ -36,7 +36,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "parse_dirpath",
         takes: PATH,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: |call| directory(call, false),
     },

@@ -16,14 +16,14 @@ use arrow_schema::DataType;
 use datafusion_common::{Result, exec_datafusion_err, exec_err};
 
 use super::arguments::{Booleans, Call, Numbers, Texts};
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 pub(super) const FUNCTIONS: &[Own] = &[
     Own {
         name: "format",
         takes: &[&[Takes::OnlyText]],
         more: Some(Takes::Printed),
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: |call| print(call, braces),
     },
@@ -31,7 +31,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "printf",
         takes: &[&[Takes::OnlyText]],
         more: Some(Takes::Printed),
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: |call| print(call, percents),
     },

@@ -10,7 +10,7 @@ use datafusion_common::{Result, exec_datafusion_err, exec_err};
 use regex::{Regex, RegexBuilder};
 
 use super::arguments::{Call, Texts};
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 const MATCHED: &[&[Takes]] =
     &[&[Takes::Text, Takes::OnlyText], &[Takes::Text, Takes::OnlyText, Takes::OnlyText]];
@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "regexp_matches",
         takes: MATCHED,
         more: None,
-        gives: Gives::Boolean,
+        gives: ResultType::Boolean,
         total: false,
         compute: |call| matches(call, false),
     },
@@ -31,7 +31,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "regexp_full_match",
         takes: MATCHED,
         more: None,
-        gives: Gives::Boolean,
+        gives: ResultType::Boolean,
         total: false,
         compute: |call| matches(call, true),
     },
@@ -43,7 +43,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
             &[Takes::Text, Takes::OnlyText, Takes::Integer, Takes::OnlyText],
         ],
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: extract,
     },
@@ -54,7 +54,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
             &[Takes::Text, Takes::OnlyText, Takes::Text, Takes::OnlyText],
         ],
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: replace,
     },
@@ -62,7 +62,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "regexp_escape",
         takes: &[&[Takes::Text]],
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: true,
         compute: escape,
     },

@@ -7,7 +7,7 @@ use arrow_array::types::Float64Type;
 use datafusion_common::{Result, exec_err};
 
 use super::arguments::{Call, known};
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 const PAIR: &[&[Takes]] = &[&[Takes::Text, Takes::Text]];
 const PAIR_AND_LEAST: &[&[Takes]] =
@@ -18,17 +18,31 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "damerau_levenshtein",
         takes: PAIR,
         more: None,
-        gives: Gives::Integer,
+        gives: ResultType::Integer,
         total: true,
         compute: damerau_levenshtein,
     },
-    Own { name: "hamming", takes: PAIR, more: None, gives: Gives::Integer, total: false, compute: hamming },
-    Own { name: "jaccard", takes: PAIR, more: None, gives: Gives::Double, total: false, compute: jaccard },
+    Own {
+        name: "hamming",
+        takes: PAIR,
+        more: None,
+        gives: ResultType::Integer,
+        total: false,
+        compute: hamming,
+    },
+    Own {
+        name: "jaccard",
+        takes: PAIR,
+        more: None,
+        gives: ResultType::Double,
+        total: false,
+        compute: jaccard,
+    },
     Own {
         name: "jaro_similarity",
         takes: PAIR_AND_LEAST,
         more: None,
-        gives: Gives::Double,
+        gives: ResultType::Double,
         total: true,
         compute: |call| jaro(call, strsim::jaro),
     },
@@ -36,7 +50,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "jaro_winkler_similarity",
         takes: PAIR_AND_LEAST,
         more: None,
-        gives: Gives::Double,
+        gives: ResultType::Double,
         total: true,
         compute: |call| jaro(call, strsim::jaro_winkler),
     },

@@ -8,7 +8,7 @@ use schema::time_formats::TimeFormat;
 
 use super::arguments::{Call, DAY, Texts};
 use super::calendar::date_of;
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 const PARSED: &[&[Takes]] = &[&[Takes::OnlyText, Takes::OnlyText]];
 
@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "strftime",
         takes: &[&[Takes::Instant, Takes::OnlyText], &[Takes::OnlyText, Takes::Instant]],
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: write,
     },
@@ -25,7 +25,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "strptime",
         takes: PARSED,
         more: None,
-        gives: Gives::Constants(parsed_type),
+        gives: ResultType::Constants(parsed_type),
         total: false,
         compute: |call| read(call, false),
     },
@@ -33,7 +33,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "try_strptime",
         takes: PARSED,
         more: None,
-        gives: Gives::Constants(parsed_type),
+        gives: ResultType::Constants(parsed_type),
         total: false,
         compute: |call| read(call, true),
     },
@@ -78,7 +78,7 @@ fn write(call: &Call) -> Result<ArrayRef> {
 fn parsed_type(constants: &[Option<&ScalarValue>]) -> DataType {
     let format = constants.get(1).copied().flatten().and_then(|format| format.try_as_str().flatten());
     let zoned = format.is_some_and(|format| TimeFormat::parse(format).is_ok_and(|format| format.is_zoned()));
-    if zoned { Gives::Instant.of(&[], &[]) } else { Gives::Timestamp.of(&[], &[]) }
+    if zoned { ResultType::Instant.of(&[], &[]) } else { ResultType::Timestamp.of(&[], &[]) }
 }
 
 fn read(call: &Call, safe: bool) -> Result<ArrayRef> {

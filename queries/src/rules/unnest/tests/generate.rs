@@ -12,8 +12,8 @@ use schema::Table;
 use super::interpret::{Tables, Value};
 use super::{scan, table};
 use crate::algebra::{
-    Aggregate, Call, ColumnId, Columns, Expand, Expr, Filter, Gives, Join, JoinKind, Kind, Limit, Map, Rel,
-    Repeat, Shared, Sort, SortKey, Stage, Statement, Subquery, SubqueryKind, Union, Values,
+    Aggregate, Call, ColumnId, Columns, Expand, Expr, Filter, Join, JoinKind, Kind, Limit, Map, Rel, Repeat,
+    Shared, Sort, SortKey, Stage, StageOutput, Statement, Subquery, SubqueryKind, Union, Values,
 };
 
 /// Makes statements.
@@ -71,7 +71,7 @@ impl Generate {
     pub(super) fn statement(mut self) -> Statement {
         if self.one_in(3) {
             let (root, columns) = self.relation(1, &[]);
-            self.stages.push(Stage { root, columns, gives: Gives::Rows { is_asked: false } });
+            self.stages.push(Stage { root, columns, gives: StageOutput::Rows { is_asked: false } });
         }
         let (root, output) = match self.one_in(2) {
             true => self.relation(2 + self.room / 7, &[]),

@@ -23,7 +23,7 @@ fn table(name: &str, columns: &[&str]) -> Arc<Table> {
         source: Source::Range { start: 0, end: 0, step: 1 },
         rows: None,
         spans: vec![],
-        guesses: schema::Guesses::default(),
+        guesses: schema::TableEstimates::default(),
     })
 }
 

@@ -131,9 +131,9 @@ pub fn change_outside_subqueries(node: &mut impl VisitMut, change_one: &mut dyn 
 
 /// Gives all that a node says one place in the text, since it is written in another form there, or nowhere.
 pub fn place_all(node: &mut impl VisitMut, place: Span) {
-    struct Place(Span);
+    struct StatementPosition(Span);
 
-    impl VisitorMut for Place {
+    impl VisitorMut for StatementPosition {
         type Break = Error;
 
         fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
@@ -169,7 +169,7 @@ pub fn place_all(node: &mut impl VisitMut, place: Span) {
         }
     }
 
-    impl Place {
+    impl StatementPosition {
         fn name(&self, name: &mut ObjectName) {
             for part in &mut name.0 {
                 if let ObjectNamePart::Identifier(part) = part {
@@ -180,7 +180,7 @@ pub fn place_all(node: &mut impl VisitMut, place: Span) {
     }
 
     // It never breaks off.
-    let _ = change(node, &mut Place(place));
+    let _ = change(node, &mut StatementPosition(place));
 }
 
 /// Whether an expression of a node is such, those around others first.

@@ -5,7 +5,7 @@ use crate::algebra::{Aggregate, ColumnId, Expr, Join, JoinKind, Map, Rel, Sort, 
 use crate::error::{Error, Result};
 
 use super::failing::fails;
-use super::values::{Nulls, Place};
+use super::values::{InputRows, Nulls};
 use super::{Unnest, filtered, mapped, take};
 
 impl Unnest {
@@ -37,7 +37,7 @@ impl Unnest {
     pub(super) fn filter(&mut self, input: Rel, predicates: Vec<Expr>) -> Result<Rel> {
         let terms = predicates.into_iter().flat_map(Expr::split);
         let (first, rest): (Vec<_>, Vec<_>) = terms.partition(|e| !e.has_subquery() && !fails(e));
-        let mut place = Place::of(filtered(input, first));
+        let mut place = InputRows::of(filtered(input, first));
         let mut kept = Vec::new();
         for term in rest {
             if term.has_subquery() {
@@ -53,7 +53,7 @@ impl Unnest {
     }
 
     fn map(&mut self, node: Map) -> Result<Rel> {
-        let mut place = Place::of(*node.input);
+        let mut place = InputRows::of(*node.input);
         let mut exprs = Vec::with_capacity(node.exprs.len());
         for (id, e) in node.exprs {
             exprs.push((id, self.exact(e, &mut place)?));
@@ -61,12 +61,12 @@ impl Unnest {
         Ok(mapped(place.rel, exprs))
     }
 
-    fn exact(&mut self, e: Expr, place: &mut Place) -> Result<Expr> {
+    fn exact(&mut self, e: Expr, place: &mut InputRows) -> Result<Expr> {
         self.value(e, place, Nulls::Exact, &mut vec![])
     }
 
     fn sort(&mut self, mut node: Sort) -> Result<Rel> {
-        let mut place = Place::of(*node.input);
+        let mut place = InputRows::of(*node.input);
         for key in &mut node.keys {
             self.replace(&mut key.expr, &mut place, Nulls::Exact, &mut vec![])?;
         }
@@ -75,7 +75,7 @@ impl Unnest {
 
     /// Arguments, and keys of an order, are asked for where FILTER is true.
     fn aggregate(&mut self, mut node: Aggregate) -> Result<Rel> {
-        let mut place = Place::of(*node.input);
+        let mut place = InputRows::of(*node.input);
         for (_, call) in &mut node.calls {
             let mut skip = Vec::new();
             if let Some(filter) = &mut call.filter {
@@ -95,7 +95,7 @@ impl Unnest {
         let mut plain: Vec<Vec<Expr>> = Vec::new();
         let only = node.rows.len() == 1;
         for row in node.rows {
-            let mut place = Place::of(Values::one());
+            let mut place = InputRows::of(Values::one());
             let mut exprs = Vec::with_capacity(row.len());
             for e in row {
                 exprs.push(self.exact(e, &mut place)?);

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 
 use crate::error::Error;
 use crate::parse::joins::by_order;
-use crate::visits;
+use crate::visitors;
 
 type Flow = ControlFlow<Error>;
 
@@ -54,7 +54,7 @@ pub fn query(q: &Query) -> Flow {
 
 /// A LIMIT says how many rows are wanted, and depends on none of them.
 fn constant_limit(e: &Expr) -> Flow {
-    let column = visits::any_expression(e, &mut |e| {
+    let column = visitors::any_expression(e, &mut |e| {
         matches!(e, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_))
     });
     refuse_if(column, "", "a LIMIT or OFFSET that is not constant").map_break(|error| error.at(e.span()))

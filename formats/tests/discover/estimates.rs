@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArr
 use arrow_schema::{DataType, Field, Schema};
 use formats::discover::{OpenOptions, SchemaChoice, open_batches};
 use formats::registry::format;
-use schema::{ColumnGuess, FormatOptions, Table};
+use schema::{ColumnEstimate, FormatOptions, Table};
 
 use crate::common::*;
 
@@ -60,7 +60,7 @@ fn packed(encoding: &str, compression: &str, batch: &RecordBatch) -> Vec<u8> {
     out
 }
 
-fn guess(table: &Table, column: &str) -> ColumnGuess {
+fn guess(table: &Table, column: &str) -> ColumnEstimate {
     table.guesses.columns[table.schema.index_of(column).unwrap()]
 }
 
@@ -135,7 +135,7 @@ fn a_file_that_is_looked_at_whole_tells_all() {
     let dir = tree(&[("t.csv", &packed("csv", "none", &batch(0, 1000))), ("empty.csv", b"a,b\n")]);
     let table = table(&dir, "t.csv");
     assert_eq!((table.rows, table.guesses.rows), (None, Some(1000)));
-    let id = ColumnGuess { values: Some(1000), is_counted: true, span: Some((1_000_000.0, 1_000_999.0)) };
+    let id = ColumnEstimate { values: Some(1000), is_counted: true, span: Some((1_000_000.0, 1_000_999.0)) };
     assert_eq!(guess(&table, "id"), id);
     assert_eq!((guess(&table, "sorted").values, guess(&table, "sorted").is_counted), (Some(250), true));
     let none = at(&dir, "empty.csv", &OpenOptions { header: Some(true), ..OpenOptions::default() }).unwrap();
@@ -166,7 +166,7 @@ fn names_of_directories_tell_their_values() {
         ("t/year=2026/city=Oslo/c.csv", "x\n3\n"),
     ]);
     let table = at(&dir, "t", &OpenOptions { file_column: true, ..OpenOptions::default() }).unwrap();
-    let counted = |values, span| ColumnGuess { values: Some(values), is_counted: true, span };
+    let counted = |values, span| ColumnEstimate { values: Some(values), is_counted: true, span };
     assert_eq!(guess(&table, "x"), counted(3, Some((1.0, 3.0))));
     assert_eq!(guess(&table, "year"), counted(2, Some((2024.0, 2026.0))));
     assert_eq!(guess(&table, "city"), counted(2, None));

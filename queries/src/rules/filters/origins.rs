@@ -8,17 +8,17 @@ use crate::algebra::{ColumnId, Rel};
 
 /// The relations of a tree by number.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct Origins {
     /// The number of the relation that makes a column, by the number of the column.
     makers: Vec<Option<usize>>,
     /// How many relations there are in each part, by the number of the one at its top.
     sizes: Vec<usize>,
 }
 
-impl Places {
+impl Origins {
     /// Numbers the relations of a tree.
-    pub fn of(rel: &Rel) -> Places {
-        let mut places = Places::default();
+    pub fn of(rel: &Rel) -> Origins {
+        let mut places = Origins::default();
         places.add(rel);
         places
     }

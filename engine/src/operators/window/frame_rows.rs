@@ -14,7 +14,7 @@ use crate::error::Result;
 
 /// Which row of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum FrameRow {
     /// The first one.
     First,
     /// The last one.
@@ -24,8 +24,8 @@ pub enum Place {
 }
 
 /// The value of a row of the frame.
-pub struct Placed {
-    place: Place,
+pub struct ValueOfRow {
+    place: FrameRow,
     spec: Spec,
     inputs: Inputs,
     ignore_nulls: bool,
@@ -34,14 +34,14 @@ pub struct Placed {
     valid: Vec<u32>,
 }
 
-impl Placed {
+impl ValueOfRow {
     /// The value of that row, NULLs counted or not.
-    pub fn new(place: Place, spec: Spec, inputs: Inputs, ignore_nulls: bool) -> Placed {
-        Placed { place, spec, inputs, ignore_nulls, frames: Frames::default(), valid: Vec::new() }
+    pub fn new(place: FrameRow, spec: Spec, inputs: Inputs, ignore_nulls: bool) -> ValueOfRow {
+        ValueOfRow { place, spec, inputs, ignore_nulls, frames: Frames::default(), valid: Vec::new() }
     }
 }
 
-impl Evaluator for Placed {
+impl Evaluator for ValueOfRow {
     fn prepare(&mut self, block: &Block) -> Result<()> {
         self.frames = Frames::new(&self.spec, &self.inputs, block)?;
         if self.ignore_nulls {
@@ -52,21 +52,21 @@ impl Evaluator for Placed {
 
     fn evaluate(&mut self, block: &Block, rows: Range<usize>) -> Result<ArrayRef> {
         let numbers = match self.place {
-            Place::Nth => Some(block.inputs[self.inputs.args[1]].as_primitive::<Int64Type>()),
-            Place::First | Place::Last => None,
+            FrameRow::Nth => Some(block.inputs[self.inputs.args[1]].as_primitive::<Int64Type>()),
+            FrameRow::First | FrameRow::Last => None,
         };
         let mut places: Vec<Option<u32>> = Vec::with_capacity(rows.len());
         let (place, valid) = (self.place, self.ignore_nulls.then_some(self.valid.as_slice()));
         self.frames.each(&self.spec, block, rows, |row, span| {
             let found = match (place, numbers) {
-                (Place::Nth, Some(numbers)) => {
+                (FrameRow::Nth, Some(numbers)) => {
                     let number = if numbers.is_null(row) { 0 } else { numbers.value(row) };
                     number
                         .checked_sub(1)
                         .and_then(|n| usize::try_from(n).ok())
                         .and_then(|n| nth(span, n, valid))
                 }
-                (Place::Last, _) => last(span, valid),
+                (FrameRow::Last, _) => last(span, valid),
                 _ => nth(span, 0, valid),
             };
             places.push(found.map(|row| row as u32));

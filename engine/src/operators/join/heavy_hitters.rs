@@ -25,7 +25,7 @@ use foldhash::fast::FixedState;
 use queries::plan::{Expr, Join, NodeId, Side};
 
 use super::super::evaluate_all;
-use super::gives::Gives;
+use super::semantics::JoinSemantics;
 use super::shared::Built;
 use super::table::Table;
 use crate::context::memory;
@@ -55,7 +55,7 @@ pub struct Replicas {
     /// The columns of a key, in the form in which they are compared.
     key_schema: SchemaRef,
     equal_nulls: bool,
-    gives: Gives,
+    gives: JoinSemantics,
     inner: Mutex<Inner>,
 }
 
@@ -87,7 +87,7 @@ impl Replicas {
         let no_keys = key_columns(&keys, &RecordBatch::new_empty(schema.clone()))?;
         let field = |column: &ArrayRef| Field::new("key", column.data_type().clone(), true);
         let key_schema = Arc::new(Schema::new(no_keys.iter().map(field).collect::<Vec<_>>()));
-        let gives = Gives::new(join.kind, join.build);
+        let gives = JoinSemantics::new(join.kind, join.build);
         let equal_nulls = join.null_equality == NullEquality::NullEqualsNull;
         let inner = Inner { parts: vec![None; site.workers], ..Inner::default() };
         let inner = Mutex::new(inner);

@@ -18,7 +18,7 @@ use super::{are_free, is_part, search};
 use crate::algebra::{Aggregate, ColumnId, Columns, Expr, Filter, Join, JoinKind, Rel};
 use crate::error::Result;
 use crate::estimates::{self, Estimate, equality};
-use crate::rules::filters::places::Places;
+use crate::rules::filters::origins::Origins;
 use crate::rules::simplify::nodes::taken;
 use crate::types::Types;
 
@@ -61,7 +61,7 @@ struct Parted {
 }
 
 fn parted(node: &Aggregate, columns: &Columns) -> Option<Parted> {
-    let places = Places::of(&node.input);
+    let places = Origins::of(&node.input);
     let Region { relations, tree } = Region::of((*node.input).clone(), 0, &places, &is_part);
     if !(3..=MOST_RELATIONS).contains(&relations.len()) {
         return None;
@@ -186,7 +186,7 @@ struct Cost {
 }
 
 fn cost(rel: &Rel) -> Option<Cost> {
-    let places = Places::of(rel);
+    let places = Origins::of(rel);
     let Region { relations, tree } = Region::of(rel.clone(), 0, &places, &is_part);
     let starts: Vec<usize> = relations.iter().map(|(_, at)| *at).collect();
     let estimates: Vec<Estimate> = relations.iter().map(|(rel, _)| estimates::of_tree(rel)).collect();

@@ -11,7 +11,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use hashbrown::HashMap;
 use schema::{
-    ColumnGuess, DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses, MemoryRows, OnError, Table,
+    ColumnEstimate, DeferredValidation, FileEntry, FileSet, FormatOptions, MemoryRows, OnError, Table,
+    TableEstimates,
 };
 use twox_hash::XxHash32;
 
@@ -41,7 +42,7 @@ const REPEATED: u64 = 10;
 const STEADY: f64 = 0.75;
 
 /// Guesses of a table in files of records.
-pub fn of(format: &dyn Format, table: &Table, set: &FileSet, files: &[&FileEntry]) -> Guesses {
+pub fn of(format: &dyn Format, table: &Table, set: &FileSet, files: &[&FileEntry]) -> TableEstimates {
     let look = |i: usize| Ok(look(format, table, set, files[i], files.len()));
     let heads = parallel::each(files.len(), look).unwrap_or_default();
     let heads: Vec<Looked> = heads.into_iter().flatten().collect();
@@ -55,11 +56,11 @@ pub fn of(format: &dyn Format, table: &Table, set: &FileSet, files: &[&FileEntry
     let is_whole = heads.iter().all(|looked| looked.head.is_whole)
         && heads.len() == set.files.iter().filter(|file| file.bytes > 0).count();
     let columns = rows.map(|rows| sample.guesses(rows as f64, is_whole)).unwrap_or_default();
-    Guesses { rows: rows.filter(|_| table.rows.is_none()), columns }
+    TableEstimates { rows: rows.filter(|_| table.rows.is_none()), columns }
 }
 
 /// Guesses of a table in memory.
-pub fn of_memory(rows: &MemoryRows, columns: usize) -> Vec<ColumnGuess> {
+pub fn of_memory(rows: &MemoryRows, columns: usize) -> Vec<ColumnEstimate> {
     let (all, part) = (rows.rows(), (ROWS / FILES) as u64);
     let positions: Vec<usize> = (0..columns).collect();
     let mut sample = Sample::new(columns);
@@ -196,24 +197,24 @@ impl Sample {
     }
 
     /// The guesses for a table of so many rows. `is_whole` says that there are no others than those of the sample.
-    fn guesses(&self, rows: f64, is_whole: bool) -> Vec<ColumnGuess> {
+    fn guesses(&self, rows: f64, is_whole: bool) -> Vec<ColumnEstimate> {
         let guess = |column: &ColumnSample| {
             // A column without values, or of a kind that is not looked at.
             if column.values == 0 {
-                return ColumnGuess::default();
+                return ColumnEstimate::default();
             }
             let values = rows * column.values as f64 / (self.rows as f64).max(1.0);
             let (values, is_counted) = match is_whole {
                 true => (Some(column.seen.len() as f64), true),
                 false => column.distinct(values),
             };
-            ColumnGuess {
+            ColumnEstimate {
                 values: values.map(|values| values.round() as u64),
                 is_counted,
                 span: column.span(is_whole),
             }
         };
-        let guesses: Vec<ColumnGuess> = self.columns.iter().map(guess).collect();
+        let guesses: Vec<ColumnEstimate> = self.columns.iter().map(guess).collect();
         let is_known = guesses.iter().any(|guess| guess.values.is_some() || guess.span.is_some());
         if is_known { guesses } else { vec![] }
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 
-use super::heavy::Replicas;
+use super::heavy_hitters::Replicas;
 use crate::error::Result;
 use crate::state::frequency_sketch::{Few, FrequencySketch};
 
 /// Tells which probe rows stay in the process that has them: those of heavy keys whose build rows are here.
-pub struct Watch {
+pub struct HotKeyDetector {
     replicas: Arc<Replicas>,
     frequent: FrequencySketch,
     here: Few,
@@ -19,11 +19,11 @@ pub struct Watch {
     turns: usize,
 }
 
-impl Watch {
+impl HotKeyDetector {
     /// Of a process with these workers, among `peers`.
-    pub fn new(replicas: Arc<Replicas>, workers: Range<usize>, peers: usize) -> Watch {
+    pub fn new(replicas: Arc<Replicas>, workers: Range<usize>, peers: usize) -> HotKeyDetector {
         let (frequent, here, drops) = (FrequencySketch::new(peers), Few::default(), replicas.drops());
-        Watch { replicas, frequent, here, drops, workers, turns: 0 }
+        HotKeyDetector { replicas, frequent, here, drops, workers, turns: 0 }
     }
 
     /// Takes the hashes and the keys of the next rows.

@@ -2,7 +2,7 @@
 
 use arrow_schema::Field;
 use schema::instants::same_instants;
-use schema::{ColumnGuess, FileEntry, FileSet, Guesses, Table};
+use schema::{ColumnEstimate, FileEntry, FileSet, Table, TableEstimates};
 
 use super::columns_in;
 use crate::columns::bounds::{Value, Zone};
@@ -20,7 +20,7 @@ pub fn of(
     table: &Table,
     set: &FileSet,
     files: &[&FileEntry],
-) -> Result<(Vec<Span>, Guesses)> {
+) -> Result<(Vec<Span>, TableEstimates)> {
     let facts = parallel::each(files.len(), |i| format.facts(files[i]))?;
     let mut spans: Vec<Span> = vec![None; set.file_columns];
     let mut parts: Vec<Vec<RowsPart>> = vec![vec![]; set.file_columns];
@@ -42,13 +42,13 @@ pub fn of(
         let seen: f64 = parts.iter().map(|part| part.rows).sum();
         // Rows of which most repeat a value have shown nearly all of them.
         let is_counted = (parts.len() == 1 && seen >= rows) || values * 2.0 <= seen;
-        Some(ColumnGuess { values: Some(values.round() as u64), is_counted, span: None })
+        Some(ColumnEstimate { values: Some(values.round() as u64), is_counted, span: None })
     };
-    let columns: Vec<ColumnGuess> = parts.iter().map(|parts| guess(parts).unwrap_or_default()).collect();
+    let columns: Vec<ColumnEstimate> = parts.iter().map(|parts| guess(parts).unwrap_or_default()).collect();
     let is_known = columns.iter().any(|column| column.values.is_some());
     let columns = if is_known { columns } else { vec![] };
     let spans = if spans.iter().any(Option::is_some) { spans } else { vec![] };
-    Ok((spans, Guesses { rows: None, columns }))
+    Ok((spans, TableEstimates { rows: None, columns }))
 }
 
 /// What a footer says of a column of a table, which mostly has this position in the file. Nothing if it is read as another

@@ -16,7 +16,7 @@ const WIDTH: usize = 76;
 
 /// Where something stands in the text of a statement, or in that of a view.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct StatementPosition {
     /// The view in whose text it stands; `None` for the statement itself.
     view: Option<String>,
     /// Its begin and its end.
@@ -27,20 +27,21 @@ pub struct Place {
     line: Option<String>,
 }
 
-impl Place {
+impl StatementPosition {
     /// The place of a part of the syntax tree; `None` if the tree does not know it.
-    pub(crate) fn of(span: Span) -> Option<Place> {
-        (span != Span::empty()).then(|| Place { span: Some(span), ..Place::default() })
+    pub(crate) fn of(span: Span) -> Option<StatementPosition> {
+        (span != Span::empty())
+            .then(|| StatementPosition { span: Some(span), ..StatementPosition::default() })
     }
 
     /// The place of a word, which is looked for in the text.
-    pub(crate) fn of_word(word: &str) -> Place {
-        Place { word: Some(word.to_string()), ..Place::default() }
+    pub(crate) fn of_word(word: &str) -> StatementPosition {
+        StatementPosition { word: Some(word.to_string()), ..StatementPosition::default() }
     }
 
     /// Somewhere in the text of a view.
-    pub(crate) fn in_view(view: &str) -> Place {
-        Place { view: Some(view.to_string()), ..Place::default() }
+    pub(crate) fn in_view(view: &str) -> StatementPosition {
+        StatementPosition { view: Some(view.to_string()), ..StatementPosition::default() }
     }
 
     /// The view in whose text it stands.
@@ -60,7 +61,7 @@ impl Place {
 
     /// From where on the word is looked for.
     pub(crate) fn begin(&mut self, span: Span) {
-        self.span = Place::of(span).and_then(|place| place.span);
+        self.span = StatementPosition::of(span).and_then(|place| place.span);
     }
 
     /// Says that it stands in the text of a view, unless it is known to stand in that of another one.
@@ -109,7 +110,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for StatementPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(view) = &self.view {
             write!(f, "\n  in the view '{view}'")?;
@@ -254,7 +255,7 @@ pub fn is_unseen(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn found(text: &str, place: Option<Place>) -> String {
+    fn found(text: &str, place: Option<StatementPosition>) -> String {
         let mut place = place.unwrap();
         place.find(text);
         place.to_string()
@@ -269,7 +270,7 @@ mod tests {
             Location::new(text.matches('\n').count() as u64 + 1, line.chars().count() as u64 + 1)
         };
         let span = Span::new(at(before), at(&format!("{before}{wrong}")));
-        found(&format!("{before}{wrong}{behind}"), Place::of(span))
+        found(&format!("{before}{wrong}{behind}"), StatementPosition::of(span))
     }
 
     #[test]
@@ -339,13 +340,13 @@ mod tests {
     fn a_point_is_the_token_there_or_the_end() {
         let point = |line, column| {
             let point = Location::new(line, column);
-            Place::of(Span::new(point, point))
+            StatementPosition::of(Span::new(point, point))
         };
         let text = "SELECT 1\n  SELECT 2";
         assert!(found(text, point(2, 3)).ends_with("    SELECT 2\n    ^^^^^^"));
         assert!(found(text, point(2, 11)).ends_with("line 2, column 11\n    SELECT 2\n            ^"));
         assert!(found("", point(1, 1)).ends_with("line 1, column 1\n    \n    ^"));
-        assert_eq!(Place::of(Span::empty()), None);
+        assert_eq!(StatementPosition::of(Span::empty()), None);
     }
 
     #[test]
@@ -357,17 +358,17 @@ mod tests {
             ("u.v", Some("                                           ^^^")),
             ("nothing", None),
         ] {
-            let said = found(text, Some(Place::of_word(name)));
+            let said = found(text, Some(StatementPosition::of_word(name)));
             assert_eq!(said.lines().last(), mark, "{name}: {said}");
         }
-        let mut behind = Place::of_word("huge");
+        let mut behind = StatementPosition::of_word("huge");
         behind.begin(Span::new(Location::new(1, 13), Location::new(1, 14)));
         assert!(found("SELECT HUGE(a AS HUGE)", Some(behind)).ends_with("\n                     ^^^^"));
     }
 
     #[test]
     fn views_have_a_text_of_their_own() {
-        let mut place = Place::of(Span::new(Location::new(1, 8), Location::new(1, 9))).unwrap();
+        let mut place = StatementPosition::of(Span::new(Location::new(1, 8), Location::new(1, 9))).unwrap();
         place.move_into("v");
         place.move_into("w");
         assert_eq!(place.to_string(), "\n  in the view 'v', line 1, column 8");
@@ -375,7 +376,7 @@ mod tests {
         assert!(place.to_string().ends_with("column 8\n    SELECT x\n           ^"));
         place.move_out_of("V");
         assert!(place.to_string().starts_with("\n  line 1"));
-        assert_eq!(Place::in_view("v").to_string(), "\n  in the view 'v'");
-        assert_eq!(Place::of_word("v").to_string(), "");
+        assert_eq!(StatementPosition::in_view("v").to_string(), "\n  in the view 'v'");
+        assert_eq!(StatementPosition::of_word("v").to_string(), "");
     }
 }

@@ -1,4 +1,4 @@
-//! What is guessed of a table before it is read ([`schema::guesses`]).
+//! What is guessed of a table before it is read ([`schema::estimates`]).
 //!
 //! - `footers`: from what the footers of column formats say of values.
 //! - `sample`: from the first records of other files, and from rows in memory.
@@ -8,7 +8,7 @@ mod constants;
 mod footers;
 pub mod sample;
 
-use schema::{ColumnGuess, FileEntry, FileSet, Source, Table};
+use schema::{ColumnEstimate, FileEntry, FileSet, Source, Table};
 
 use crate::error::Result;
 use crate::registry::format;
@@ -31,7 +31,7 @@ pub fn add(table: &mut Table) -> Result<()> {
     let columns = table.schema.fields().len();
     let constants = constants::of(set, columns - set.file_columns.min(columns));
     if !guesses.columns.is_empty() || !constants.is_empty() {
-        guesses.columns.resize(set.file_columns, ColumnGuess::default());
+        guesses.columns.resize(set.file_columns, ColumnEstimate::default());
         guesses.columns.extend(constants);
     }
     (table.spans, table.guesses) = (spans, guesses);

@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 use datafusion_common::{Result, exec_err};
 
 use super::arguments::{Call, known};
-use super::{Gives, Own, Takes};
+use super::{Own, ResultType, Takes};
 
 const TEXT: &[&[Takes]] = &[&[Takes::Text]];
 
@@ -15,11 +15,18 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "octet_length",
         takes: &[&[Takes::Bytes], &[Takes::Text]],
         more: None,
-        gives: Gives::Integer,
+        gives: ResultType::Integer,
         total: true,
         compute: octet_length,
     },
-    Own { name: "unicode", takes: TEXT, more: None, gives: Gives::Integer, total: true, compute: unicode },
+    Own {
+        name: "unicode",
+        takes: TEXT,
+        more: None,
+        gives: ResultType::Integer,
+        total: true,
+        compute: unicode,
+    },
     Own {
         name: "bar",
         takes: &[
@@ -27,16 +34,23 @@ pub(super) const FUNCTIONS: &[Own] = &[
             &[Takes::Double, Takes::Double, Takes::Double, Takes::Double],
         ],
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: bar,
     },
-    Own { name: "url_encode", takes: TEXT, more: None, gives: Gives::Text, total: true, compute: url_encode },
+    Own {
+        name: "url_encode",
+        takes: TEXT,
+        more: None,
+        gives: ResultType::Text,
+        total: true,
+        compute: url_encode,
+    },
     Own {
         name: "url_decode",
         takes: TEXT,
         more: None,
-        gives: Gives::Text,
+        gives: ResultType::Text,
         total: false,
         compute: url_decode,
     },
@@ -44,7 +58,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "like_escape",
         takes: &[&[Takes::Text, Takes::Text, Takes::Text]],
         more: None,
-        gives: Gives::Boolean,
+        gives: ResultType::Boolean,
         total: false,
         compute: |call| like(call, false, false),
     },
@@ -52,7 +66,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "not_like_escape",
         takes: &[&[Takes::Text, Takes::Text, Takes::Text]],
         more: None,
-        gives: Gives::Boolean,
+        gives: ResultType::Boolean,
         total: false,
         compute: |call| like(call, false, true),
     },
@@ -60,7 +74,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "ilike_escape",
         takes: &[&[Takes::Text, Takes::Text, Takes::Text]],
         more: None,
-        gives: Gives::Boolean,
+        gives: ResultType::Boolean,
         total: false,
         compute: |call| like(call, true, false),
     },
@@ -68,7 +82,7 @@ pub(super) const FUNCTIONS: &[Own] = &[
         name: "not_ilike_escape",
         takes: &[&[Takes::Text, Takes::Text, Takes::Text]],
         more: None,
-        gives: Gives::Boolean,
+        gives: ResultType::Boolean,
         total: false,
         compute: |call| like(call, true, true),
     },
