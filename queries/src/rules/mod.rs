@@ -14,7 +14,7 @@
 //! 8. [`filters`]: filters down to where rows come from; then 2 to 7 again, for what has become constant. Once more where
 //!    [`shared`] has found equal relations, or readers have told which rows they want.
 //! 9. [`sorts`]: sorts whose order nobody sees.
-//! 10. [`distinct`]: aggregates of distinct values as groups.
+//! 10. [`distinct`]: aggregates of distinct values as groups. [`sums`]: sums of a column plus constants as one.
 //! 11. [`limits`]: how many rows are wanted, of stages too.
 //! 12. [`joins`]: the groups that joins ask for, the order of joins, and groups before them.
 //! 13. [`repeated`]: expressions that are computed once.
@@ -35,6 +35,7 @@ pub mod repeated;
 pub mod shared;
 pub mod simplify;
 pub mod sorts;
+pub mod sums;
 #[cfg(test)]
 mod testing;
 pub mod unions;
@@ -76,6 +77,7 @@ pub fn apply(mut statement: Statement, settings: &Settings) -> Result<Statement>
     sorts::remove(&mut statement);
     each(&mut statement, &mut |rel, columns| {
         distinct::group(rel, columns);
+        sums::factor(rel, columns);
         Ok(())
     })?;
     shared::limited::push(&mut statement);
