@@ -16,6 +16,7 @@
 //!
 //! and what is syntax in SQL:
 //! - [`quantified`]: ANY and ALL over the items of a list.
+//! - [`interval_product`]: intervals times numbers.
 //! - [`zone`]: AT TIME ZONE.
 
 pub mod aggregates;
@@ -25,6 +26,7 @@ pub mod encode;
 pub mod field;
 pub mod groups;
 pub mod ifnull;
+pub mod interval_product;
 pub mod json;
 pub mod lists;
 pub mod nullif;

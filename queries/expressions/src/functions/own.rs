@@ -3,7 +3,7 @@
 //!
 //! - [`arguments`]: arguments by their types; results by rows.
 //! - [`numbers`]: functions of numbers.
-//! - [`words`], [`graphemes`], [`similar`], [`paths`]: functions of text.
+//! - [`texts`], [`graphemes`], [`similar`], [`paths`]: functions of text.
 //! - [`regular`]: regular expressions.
 //! - [`bytes`]: bytes as text, and sizes of things.
 //! - [`printing`]: `format` and `printf`.

@@ -1,12 +1,21 @@
 //! `x AT TIME ZONE 'zone'`: an instant to the date and time that a clock in the zone shows, and such a date and time to
 //! the instant. The planner's cast changes the label of an instant alone.
+//!
+//! When clocks are put back an hour is shown twice, and the later one is meant; when they are put forward, an hour is not
+//! shown, and is taken as if they had not been (as PostgreSQL and DuckDB do).
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use std::str::FromStr;
+
+use arrow_array::cast::AsArray;
+use arrow_array::timezone::Tz;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
-use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
+use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use datafusion_common::{Result, ScalarValue, exec_datafusion_err, internal_err, plan_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -33,6 +42,41 @@ struct AtTimeZone {
 fn relabelled(values: &ArrayRef, to: DataType) -> Result<ArrayRef> {
     let strict = CastOptions { safe: false, ..CastOptions::default() };
     Ok(cast_with_options(values, &to, &strict)?)
+}
+
+/// How far a zone's clocks are from UTC when they show a date and time, in seconds.
+fn offset(zone: &Tz, shown: NaiveDateTime) -> Option<i64> {
+    // In a gap it is what it was before: clocks were put forward by a day at most.
+    [0, 3, 27].into_iter().find_map(|hours| {
+        let offset = match zone.offset_from_local_datetime(&(shown - TimeDelta::hours(hours))) {
+            MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => offset,
+            MappedLocalTime::None => return None,
+        };
+        Some(i64::from(offset.fix().local_minus_utc()))
+    })
+}
+
+/// The instants at which the clocks of a zone show these dates and times.
+fn instants(values: &ArrayRef, unit: TimeUnit, zone: &str, to: DataType) -> Result<ArrayRef> {
+    let zone = Tz::from_str(zone)?;
+    let per_second = match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    let units = relabelled(values, DataType::Int64)?;
+    let instant = |units: i64| {
+        let nanos = units.rem_euclid(per_second) * (1_000_000_000 / per_second);
+        let shown = DateTime::from_timestamp(units.div_euclid(per_second), nanos as u32)?.naive_utc();
+        units.checked_sub(offset(&zone, shown)? * per_second)
+    };
+    let made = units.as_primitive::<Int64Type>().iter().map(|units| {
+        let wrong = || exec_datafusion_err!("a timestamp is too far from 1970 for AT TIME ZONE");
+        units.map(|units| instant(units).ok_or_else(wrong)).transpose()
+    });
+    let made: ArrayRef = Arc::new(made.collect::<Result<Int64Array>>()?);
+    relabelled(&made, to)
 }
 
 impl ScalarUDFImpl for AtTimeZone {
@@ -77,15 +121,15 @@ impl ScalarUDFImpl for AtTimeZone {
         let Some(zone) = zone.try_as_str().flatten() else {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from(&to)?));
         };
-        let (value, zone) = (value.to_array(rows)?, Some(Arc::from(zone)));
+        let value = value.to_array(rows)?;
         let DataType::Timestamp(unit, from) = value.data_type().clone() else {
             return internal_err!("AT TIME ZONE takes a timestamp");
         };
-        // To a label from none, the date and time are those of the zone; from label to label the instant stays.
-        let in_zone = relabelled(&value, DataType::Timestamp(unit, zone))?;
         if from.is_none() {
-            return Ok(ColumnarValue::Array(relabelled(&in_zone, to)?));
+            return Ok(ColumnarValue::Array(instants(&value, unit, zone, to)?));
         }
+        // From label to label the instant stays.
+        let in_zone = relabelled(&value, DataType::Timestamp(unit, Some(Arc::from(zone))))?;
         args.arg_fields = vec![Arc::new(Field::new("time", in_zone.data_type().clone(), true))];
         args.args = vec![ColumnarValue::Array(in_zone)];
         self.local.invoke_with_args(args)
