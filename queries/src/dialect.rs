@@ -64,6 +64,12 @@ fn own_follows(parser: &Parser) -> Option<(&'static str, bool)> {
     (!is_read).then_some((IN, negated))
 }
 
+/// Whether the next word is ISNULL (`true`) or NOTNULL (`false`), PostgreSQL's short forms.
+fn null_test(parser: &Parser) -> Option<bool> {
+    let is = |word: &str| is_word(parser, 0, word);
+    if is("ISNULL") { Some(true) } else { is("NOTNULL").then_some(false) }
+}
+
 /// Reads a name, which may stand in parentheses, before an arrow: the parser would read a lambda.
 fn before_arrow(parser: &mut Parser) -> Option<Expr> {
     let name = |token: &TokenWithSpan| match &token.token {
@@ -101,6 +107,7 @@ impl Dialect for Palais {
             Token::Arrow => Some(Ok(ARROW)),
             Token::Caret => Some(Ok(self.power())),
             Token::Word(_) if follows(parser, GLOB).is_some() => Some(Ok(self.prec_value(Precedence::Like))),
+            Token::Word(_) if null_test(parser).is_some() => Some(Ok(self.prec_value(Precedence::Is))),
             _ => None,
         }
     }
@@ -126,6 +133,11 @@ impl Dialect for Palais {
         left: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if let Some(is_null) = null_test(parser) {
+            parser.advance_token();
+            let e = Box::new(left.clone());
+            return Some(Ok(if is_null { Expr::IsNull(e) } else { Expr::IsNotNull(e) }));
+        }
         let (name, negated) = own_follows(parser)?;
         (0..=usize::from(negated)).for_each(|_| parser.advance_token());
         let matched = parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
@@ -138,6 +150,11 @@ impl Dialect for Palais {
                 .map(|e| Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(e))) }),
             false => matched,
         })
+    }
+
+    /// Words that are no names of columns where what begins with them can't be read. INTERVAL, EXISTS and STRUCT may be.
+    fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
+        matches!(keyword, Keyword::CASE | Keyword::CAST | Keyword::TRIM)
     }
 
     /// `lambda x: x + 1`.

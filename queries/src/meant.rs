@@ -1,7 +1,7 @@
 //! What a user may have meant by a name that nothing has: names that are spelled alike, and what other systems call
 //! differently.
 //!
-//! - `elsewhere`: functions and types of other systems, and what to write instead.
+//! - `other_systems`: functions and types of other systems, and what to write instead.
 
 mod other_systems;
 
@@ -18,6 +18,11 @@ const MOST_LISTED: usize = 20;
 
 /// The letters that a word in a name has at least, to be what was meant.
 const WORD: usize = 3;
+
+/// What to write for a word that other systems read without a column of its name.
+pub fn of_other_systems(name: &str) -> Option<String> {
+    other_systems::word(name).map(|instead| format!("write {instead}"))
+}
 
 /// The help for a column that there is not, among those that there are.
 pub fn column<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {

@@ -5,8 +5,9 @@
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
-//! - `aliases`, `comprehensions`, `exclude`, `filters`, `froms`, `joins`, `limits`, `materialized`, `named_tables`,
-//!   `powers`, `samples`, `stars`, `structs`, `values`: what the parser reads in another dialect alone, or not at all.
+//! - `aliases`, `comprehensions`, `exclude`, `filters`, `free_names`, `froms`, `joins`, `limits`, `materialized`,
+//!   `named_tables`, `powers`, `samples`, `stars`, `structs`, `values`: what the parser reads in another dialect alone, or
+//!   not at all.
 //!   `said`: the tokens that they look at.
 
 mod aliases;
@@ -16,6 +17,7 @@ pub mod copy;
 pub mod definitions;
 pub(crate) mod exclude;
 mod filters;
+mod free_names;
 mod froms;
 pub(crate) mod joins;
 pub(crate) mod limits;
@@ -210,7 +212,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
         None => tokens,
     };
     let tokens = values::behind_quantifiers(powers::carets(tokens));
-    let tokens = structs::in_angles(filters::with_where(tokens));
+    let tokens = structs::in_angles(filters::with_where(free_names::unreserved(tokens)));
     let tokens = exclude::into_orders(tokens);
     let (tokens, wishes) = materialized::taken_out(tokens);
     let tokens = named_tables::selected(tokens);
@@ -254,7 +256,15 @@ fn expect_end(parser: &Parser, what: &str, more: &str) -> Result<()> {
     if rest.token == Token::EOF {
         return Ok(());
     }
-    let message = format!("expected {what}, found: {rest}{more}");
+    let clause =
+        [Keyword::WHERE, Keyword::GROUP, Keyword::HAVING, Keyword::QUALIFY, Keyword::ORDER, Keyword::LIMIT];
+    let order = match &rest.token {
+        Token::Word(word) if clause.contains(&word.keyword) => {
+            "\n  help: clauses stand in the order FROM, WHERE, GROUP BY, HAVING, WINDOW, QUALIFY, ORDER BY, LIMIT"
+        }
+        _ => "",
+    };
+    let message = format!("expected {what}, found: {rest}{more}{order}");
     Err(Error::Syntax { message }.at(rest.span))
 }
 

@@ -26,12 +26,7 @@ pub fn query(source: &Query, columns: &SchemaRef) -> Result<Arc<Query>> {
             figure(format!("count(*) - count({c})"), true),
             figure(
                 format!("approx_distinct({c})"),
-                orders
-                    && !field.data_type().is_floating()
-                    && !matches!(
-                        field.data_type(),
-                        DataType::Boolean | DataType::Decimal128(..) | DataType::FixedSizeBinary(_)
-                    ),
+                orders && !matches!(field.data_type(), DataType::FixedSizeBinary(_)),
             ),
             figure(format!("min({c})"), orders),
             figure(format!("max({c})"), orders),

@@ -25,6 +25,9 @@ use crate::types::{groups, items, lists, maps, series, structs};
 const ORDERED_SETS: [&str; 4] =
     ["percentile_cont", "quantile_disc", "approx_percentile_cont", "approx_percentile_cont_with_weight"];
 
+/// Table functions that give a series of numbers.
+const SERIES: [&str; 2] = ["range", "generate_series"];
+
 /// Aggregates that take a list of places too.
 const QUANTILES: [&str; 5] =
     ["quantile_cont", "percentile_cont", "quantile_disc", "percentile_disc", "quantile"];
@@ -192,6 +195,10 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// The arguments of a call.
+    ///
+    /// # Errors
+    /// One can't be bound, or is `*` where that has no meaning.
     pub(super) fn args(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Vec<Expr>> {
         written.args.iter().map(|arg| self.arg(arg, &written.name, env)).collect()
     }
@@ -262,8 +269,11 @@ impl<'a> Binder<'a> {
         Ok(args)
     }
 
-    /// The row of the relation of a name, if no column has it.
-    fn row(&mut self, name: &Ident, env: &Env<'_>) -> Result<Option<Expr>> {
+    /// The row of the relation of a name, if no column has it: a struct, or of a series its number.
+    ///
+    /// # Errors
+    /// The name means several things, or a column is no key of a query with groups.
+    pub(super) fn row(&mut self, name: &Ident, env: &Env<'_>) -> Result<Option<Expr>> {
         if env.find(name)?.is_some() {
             return Ok(None);
         }
@@ -271,6 +281,11 @@ impl<'a> Binder<'a> {
             return Ok(None);
         };
         let fields = relation.fields.clone();
+        let is_series = relation.hidden.as_deref().is_some_and(|table| SERIES.contains(&table));
+        if let ([field], true) = (fields.as_slice(), is_series) {
+            let parts = [name.clone(), Ident::with_quote('"', &field.name)];
+            return self.expr(&Ast::CompoundIdentifier(parts.into()), env).map(Some);
+        }
         let mut args = Vec::with_capacity(2 * fields.len());
         for field in &fields {
             args.push(literal::text(&field.name));
@@ -366,6 +381,13 @@ impl<'a> Binder<'a> {
         if written.ignore_nulls.is_some() && !function.supports_null_handling_clause() {
             return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
         }
+        let is_star = |arg: &&FunctionArg| matches!(arg, FunctionArg::Unnamed(FunctionArgExpr::Wildcard));
+        if written.distinct && written.args.iter().any(is_star) {
+            let message = format!(
+                "{name}(DISTINCT *)\n  help: SELECT count(*) FROM (SELECT DISTINCT * FROM …) counts rows that differ"
+            );
+            return Err(Error::Unsupported(message));
+        }
         let mut args = match self.parts_of_json(written, inside)? {
             Some(parts) => parts,
             None => {
@@ -376,7 +398,10 @@ impl<'a> Binder<'a> {
         let takes_order = function.supports_within_group_clause() || ORDERED_SETS.contains(&function.name());
         let mut order_by = self.keys(written.order_by, inside)?;
         let within = self.keys(written.within_group, inside)?;
-        if !within.is_empty() {
+        if !within.is_empty() && order_by.is_empty() && function.name() == "string_agg" {
+            // `listagg(x, ', ') WITHIN GROUP (ORDER BY x)`, as Oracle and Snowflake have it.
+            order_by = within;
+        } else if !within.is_empty() {
             if !takes_order || !order_by.is_empty() || within.len() > 1 {
                 return Err(Error::Invalid(format!("WITHIN GROUP (ORDER BY …) of this kind in {name}()")));
             }

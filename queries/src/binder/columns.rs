@@ -62,6 +62,12 @@ impl Binder<'_> {
                 }
                 _ => None,
             };
+            if let (Some(_), SelectItem::ExprWithAlias { alias, .. }) = (&expanded, item)
+                && alias.value.contains('\\')
+            {
+                let message = "groups of the regular expression in the name of COLUMNS";
+                return Err(Error::Unsupported(message.into()).at(alias.span));
+            }
             let Some(expanded) = expanded else {
                 if let Cow::Owned(selected) = &mut selected {
                     selected.push(item.clone());

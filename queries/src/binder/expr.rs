@@ -60,7 +60,7 @@ impl<'a> Binder<'a> {
                 let Some((field, rest)) = env.find_path(parts)? else {
                     return Err(env.no_column(parts, self.catalog));
                 };
-                let mut value = self.columns.read(field.id);
+                let mut value = self.column(field.id)?;
                 for (i, name) in rest.iter().enumerate() {
                     let of = i.checked_sub(1).map_or(&field.name, |before| &rest[before].value);
                     value = self.field(value, of, &name.value, env).map_err(|error| error.at(name.span))?;
@@ -255,9 +255,32 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// An item of a select list, of which a column has the type that it has.
+    pub(super) fn selected_item(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
+        let value = self.expr(e, env)?;
+        Ok(match value.kind {
+            Kind::Cast { expr, .. }
+                if matches!(e, Ast::Identifier(_) | Ast::CompoundIdentifier(_))
+                    && matches!(expr.data_type, DataType::FixedSizeList(..)) =>
+            {
+                *expr
+            }
+            kind => Expr { kind, ..value },
+        })
+    }
+
+    /// A column. One of lists of a fixed size, such as embeddings in Parquet, is one of lists to functions.
+    fn column(&self, id: ColumnId) -> Result<Expr> {
+        let value = self.columns.read(id);
+        match value.data_type.clone() {
+            DataType::FixedSizeList(item, _) => self.types.cast(value, &DataType::List(item), false),
+            _ => Ok(value),
+        }
+    }
+
     fn identifier(&mut self, name: &Ident, env: &Env<'_>) -> Result<Expr> {
         match env.find(name)? {
-            Some(Named::Column(field, _)) => Ok(self.columns.read(field.id)),
+            Some(Named::Column(field, _)) => self.column(field.id),
             Some(Named::Alias(alias)) => {
                 let value = self.expr(alias.expr, &alias.env)?;
                 match value.is_volatile() {
@@ -269,7 +292,10 @@ impl<'a> Binder<'a> {
                     false => Ok(value),
                 }
             }
-            None => Err(env.no_column(std::slice::from_ref(name), self.catalog)),
+            None => match self.row(name, env)? {
+                Some(row) => Ok(row),
+                None => Err(env.no_column(std::slice::from_ref(name), self.catalog)),
+            },
         }
     }
 
@@ -361,6 +387,9 @@ impl<'a> Binder<'a> {
             BinaryOperator::Arrow | BinaryOperator::LongArrow => {
                 self.types.json_arrow(left, right, *op == BinaryOperator::LongArrow, &self.columns)
             }
+            BinaryOperator::PGOverlap if !is_list(&left) && !is_list(&right) => Err(Error::Invalid(
+                "&& is for lists that have items in common\n  help: AND joins conditions".into(),
+            )),
             BinaryOperator::PGOverlap => self.types.list_call("list_has_any", vec![left, right]),
             BinaryOperator::AtArrow => self.types.list_call("list_has_all", vec![left, right]),
             BinaryOperator::ArrowAt => self.types.list_call("list_has_all", vec![right, left]),

@@ -441,7 +441,15 @@ impl<'e> Env<'e> {
     pub fn no_column(&self, parts: &[Ident], catalog: &Catalog) -> Error {
         let help = match parts {
             [] => None,
-            [name] => self.instead(&name.value, catalog),
+            [name] => {
+                let near =
+                    meant::of_other_systems(&name.value).or_else(|| self.instead(&name.value, catalog));
+                let is_quoted = name.quote_style == Some('"');
+                match near.as_deref().is_none_or(|near| near.starts_with("there are")) && is_quoted {
+                    true => Some(format!("text stands in single quotes: '{}'", name.value)),
+                    false => near,
+                }
+            }
             [before @ .., name] => self.instead_in(&path(before), &name.value),
         };
         Error::Name { message: format!("there is no column '{}'", path(parts)), help }

@@ -247,12 +247,12 @@ impl<'a> Binder<'a> {
             }
             let given = match item {
                 SelectItem::UnnamedExpr(e) => {
-                    let expr = self.expr(e, env)?;
+                    let expr = self.selected_item(e, env)?;
                     items.push(Item { name: names::of(e, env), expr, written: Some(e) });
                     continue;
                 }
                 SelectItem::ExprWithAlias { expr: e, alias } => {
-                    let expr = self.expr(e, env)?;
+                    let expr = self.selected_item(e, env)?;
                     items.push(Item { name: alias.value.clone(), expr, written: Some(e) });
                     continue;
                 }

@@ -289,7 +289,7 @@ pub const ALL: &[Described] = &[
     of("Dates", "make_timestamptz", &[], "year BIGINT, month BIGINT, day BIGINT, hour BIGINT, minute BIGINT, seconds DOUBLE", "TIMESTAMP WITH TIME ZONE", "The instant of its parts in UTC, or of the microseconds since 1970.", "make_timestamptz(2024, 2, 29, 13, 34, 27.5)"),
     of("Dates", "to_date", &[], "text VARCHAR, format VARCHAR, …", "DATE", "The date that a text says, in one of several formats.", "to_date('29.02.2024', '%d.%m.%Y')"),
     of("Dates", "to_time", &[], "text VARCHAR, format VARCHAR, …", "TIME", "The time that a text says.", "to_time('13:14:15')"),
-    of("Dates", "to_timestamp", &[], "value, format VARCHAR, …", "TIMESTAMP", "The timestamp of seconds since 1970, or of a text.", "to_timestamp(1284352323)"),
+    of("Dates", "to_timestamp", &[], "value, format VARCHAR, …", "TIMESTAMP", "The moment of seconds since 1970, with a time zone; the timestamp of a text.", "to_timestamp(1284352323)"),
     of("Dates", "to_timestamp_seconds", &[], "value, format VARCHAR, …", "TIMESTAMP", "The same in whole seconds.", "to_timestamp_seconds(1284352323)"),
     of("Dates", "to_timestamp_millis", &[], "value, format VARCHAR, …", "TIMESTAMP", "The timestamp of milliseconds since 1970, or of a text.", "to_timestamp_millis(1284352323000)"),
     of("Dates", "to_timestamp_micros", &[], "value, format VARCHAR, …", "TIMESTAMP", "The timestamp of microseconds since 1970, or of a text.", "to_timestamp_micros(1284352323000000)"),

@@ -4,6 +4,12 @@
 //! integers, `x` and `y` floats. `date` and `earlier` dates, `time` is a timestamp, `condition` a condition. The tests
 //! plan each.
 
+/// Words that Oracle and others read as values, in lower case, and what gives these.
+const WORDS: &[(&[&str], &str)] = &[
+    (&["rownum"], "row_number() OVER (), or LIMIT for the first rows"),
+    (&["sysdate", "systimestamp", "sysdatetime"], "now()"),
+];
+
 /// Names of functions, in lower case, and expressions that do what they do.
 const FUNCTIONS: &[(&[&str], &[&str])] = &[
     // Text.
@@ -181,6 +187,14 @@ pub const TYPES: [&str; 23] = [
     "INTERVAL",
     "JSON",
 ];
+
+/// What to write instead of a word that another system reads as a value.
+pub fn word(name: &str) -> Option<&'static str> {
+    WORDS
+        .iter()
+        .find(|(words, _)| words.iter().any(|word| word.eq_ignore_ascii_case(name)))
+        .map(|(_, instead)| *instead)
+}
 
 /// What to write instead of a function of another system.
 pub fn function(name: &str) -> Option<String> {

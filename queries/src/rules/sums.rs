@@ -156,7 +156,15 @@ mod tests {
             (id(&c), sum_of(operation(wide(&x), Operator::Minus, int(3)))),
         ];
         let rel = Aggregate { input: Box::new(input), keys: vec![id(&k)], calls, totals: vec![] };
-        sample.becomes(factor_all, Rel::Aggregate(rel), &[&k, &a, &b, &c, &d], "");
+        sample.becomes(
+            factor_all,
+            Rel::Aggregate(rel),
+            &[&k, &a, &b, &c, &d],
+            "map a#3 := sum(x)#7 + (1 * count(x)#8), b#4 := sum(x)#7 + (2 * count(x)#8), \
+             c#5 := sum(x)#7 + (-3 * count(x)#8)\n  \
+             aggregate by k#0; count(x)#8 := count(CAST(x#2 AS Int64)); sum(x)#7 := sum(CAST(x#2 AS Int64)); \
+             d#6 := sum(CAST(x#2 AS Int64))\n    map x#2 := y#1\n      scan t k#0, y#1\n",
+        );
     }
 
     #[test]

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use datafusion_common::ScalarValue;
 use datafusion_expr::simplify::ExprSimplifyResult;
 use datafusion_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
 use datafusion_expr::{Expr as LogicalExpr, ReturnFieldArgs, ScalarUDF, Volatility};
 use expressions::functions::{decimal_rounding, lists, nullif};
+use schema::instants::UTC;
 
 use super::Types;
 use super::compared::is_bytes;
 use super::mismatch::of_nested;
-use super::numbers::{Use, are_apart, is_decimal};
+use super::numbers::{Use, are_apart, is_decimal, is_time};
 use super::signatures;
 use crate::algebra::{Expr, Kind};
 use crate::compile::is_text;
@@ -108,7 +109,11 @@ impl Types {
         if first.is_some_and(|first| alike.iter().any(|arg| are_apart(&first.data_type, &arg.data_type))) {
             return Err(no_match(written, function.as_ref(), &args));
         }
-        let args = if OF_ONE_TYPE.contains(&name) { self.bytes_alike(args)? } else { args };
+        let mut args = args;
+        if OF_ONE_TYPE.contains(&name) {
+            args = self.alike(args, is_bytes, &DataType::BinaryView)?;
+            args = self.alike(args, is_time, &DataType::Time64(TimeUnit::Nanosecond))?;
+        }
         let (function, args) = self.of_decimals(written, function.clone(), args)?;
         let args = match <[Expr; 2]>::try_from(args) {
             Ok([value, other]) if name == nullif::NAME && differ(&value, &other) => {
@@ -141,6 +146,13 @@ impl Types {
                 let to = result_of(&function, &args)?;
                 return self.written(args.swap_remove(0), &to, name.contains("try"));
             }
+            ("to_char", [_, format]) => check_specifiers(format)?,
+            // Seconds since 1970 are a moment, whatever the zone.
+            ("to_timestamp", [seconds]) if seconds.data_type.is_numeric() => {
+                let moment = self.typed_call(function, args)?;
+                let DataType::Timestamp(unit, _) = moment.data_type else { return Ok(moment) };
+                return self.cast(moment, &DataType::Timestamp(unit, Some(UTC.into())), false);
+            }
             ("starts_with", [text, start]) if is_text(&text.data_type) => {
                 if let Some(Some(start)) = start.as_literal().map(|start| start.try_as_str().flatten()) {
                     let pattern = ScalarValue::from(beginning(start)).cast_to(&text.data_type)?;
@@ -170,16 +182,13 @@ impl Types {
         })
     }
 
-    /// Values among which bytes have one type.
-    fn bytes_alike(&self, args: Vec<Expr>) -> Result<Vec<Expr>> {
-        let types = || args.iter().map(|arg| &arg.data_type).filter(|t| is_bytes(t));
+    /// Values among which those of a kind, such as bytes, have one type.
+    fn alike(&self, args: Vec<Expr>, is: fn(&DataType) -> bool, to: &DataType) -> Result<Vec<Expr>> {
+        let types = || args.iter().map(|arg| &arg.data_type).filter(|t| is(t));
         if types().next().is_none_or(|first| types().all(|t| t == first)) {
             return Ok(args);
         }
-        let alike = |arg: Expr| match is_bytes(&arg.data_type) {
-            true => self.coerced(arg, &DataType::BinaryView),
-            false => Ok(arg),
-        };
+        let alike = |arg: Expr| if is(&arg.data_type) { self.coerced(arg, to) } else { Ok(arg) };
         args.into_iter().map(alike).collect()
     }
 
@@ -284,4 +293,18 @@ impl Types {
 fn no_match<F: UDFCoercionExt>(written: &str, function: &F, args: &[Expr]) -> Error {
     let types: Vec<DataType> = args.iter().map(|arg| arg.data_type.clone()).collect();
     signatures::no_function(written, function.name(), &function.signature().type_signature, &types)
+}
+
+/// Refuses formats such as `YYYY-MM-DD`, of which each value would be that text.
+fn check_specifiers(format: &Expr) -> Result<()> {
+    match format.as_literal().and_then(|format| format.try_as_str().flatten()) {
+        Some(text) if !text.contains('%') && text.contains(char::is_alphabetic) => {
+            let message = format!(
+                "the format '{text}' of to_char() has no specifier\n  help: specifiers begin with %: \
+                 to_char(x, '%Y-%m-%d %H:%M:%S')"
+            );
+            Err(Error::Invalid(message))
+        }
+        _ => Ok(()),
+    }
 }

@@ -1,13 +1,13 @@
 //! Comparisons, BETWEEN, IN and LIKE.
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use datafusion_expr::Operator;
 use datafusion_expr::type_coercion::binary::{BinaryTypeCoercer, comparison_coercion, like_coercion};
 
 use super::Types;
 use super::mismatch::{no_operation, nothing_in_common};
 use super::narrow::{self, normal};
-use super::numbers::{Use, are_apart, wider};
+use super::numbers::{Use, are_apart, is_time, wider};
 use crate::algebra::{Expr, Kind};
 use crate::compile::is_text;
 use crate::error::Result;
@@ -113,7 +113,8 @@ pub(super) fn compared_in(left: &DataType, op: Operator, right: &DataType) -> Re
     if are_apart(left, right) {
         return Err(no_operation(left, op, right));
     }
-    match truth(left, right) {
+    let of_times = (is_time(left) && is_time(right)).then_some(DataType::Time64(TimeUnit::Nanosecond));
+    match truth(left, right).or(of_times) {
         Some(common) => Ok((common.clone(), common)),
         None => BinaryTypeCoercer::new(left, &op, right)
             .get_input_types()

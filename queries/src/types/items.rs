@@ -187,7 +187,7 @@ impl Types {
     }
 
     /// The arguments of an aggregate with those that may be left out: the separator of texts is a comma. What `count_if`
-    /// counts stands in the place of its condition.
+    /// counts stands in the place of its condition. A sum of conditions counts those that are true.
     ///
     /// # Errors
     /// `count_if` is given no condition.
@@ -199,6 +199,12 @@ impl Types {
     ) -> Result<Vec<Expr>> {
         if function.name() == "string_agg" && args.len() == 1 {
             args.push(Expr::literal(ScalarValue::Utf8View(Some(",".into()))));
+        }
+        if function.name() == "sum"
+            && let [value] = args.as_mut_slice()
+            && value.data_type == DataType::Boolean
+        {
+            *value = self.cast(value.clone(), &DataType::Int64, false)?;
         }
         if matches!(written, "count_if" | "countif") {
             let condition = <[Expr; 1]>::try_from(args);

@@ -4,7 +4,7 @@
 //!   behind the point, in which 1e-20 is 0 and 1e30 is out of range.
 //! - Decimals and whole numbers of different digits are compared in as many digits as that takes.
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::ScalarValue;
 
 use super::Types;
@@ -151,7 +151,15 @@ pub(super) fn wider(
     if is_bytes(one) && is_bytes(other) {
         return Some(DataType::BinaryView);
     }
+    if is_time(one) && is_time(other) {
+        return Some(DataType::Time64(TimeUnit::Nanosecond));
+    }
     common(&[(None, one), (None, other)], purpose).or_else(|| rules(one, other))
+}
+
+/// Whether a type is that of times of day, which have other units in files.
+pub(super) fn is_time(t: &DataType) -> bool {
+    matches!(t, DataType::Time32(_) | DataType::Time64(_))
 }
 
 /// Whether one is a number or a truth value, and the other a date, a time or an interval, within lists and structs too.

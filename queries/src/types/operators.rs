@@ -5,7 +5,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::type_coercion::{is_interval, is_signed_numeric, is_timestamp};
-use expressions::functions::decimal_rounding;
+use expressions::functions::{decimal_rounding, interval_product};
 use expressions::text::shown;
 use expressions::values::decimals::Rounding;
 
@@ -117,11 +117,23 @@ impl Types {
             Ok(date) => return Ok(date),
             Err(operands) => operands,
         };
+        let is_time = |t: &DataType| matches!(t, DataType::Interval(_) | DataType::Duration(_));
+        let is_number = |t: &DataType| t.is_numeric() || t.is_null();
+        match op {
+            Operator::Multiply | Operator::Divide
+                if is_time(&left.data_type) && is_number(&right.data_type) =>
+            {
+                return self.interval_times(left, op, right);
+            }
+            Operator::Multiply if is_number(&left.data_type) && is_time(&right.data_type) => {
+                return self.interval_times(right, op, left);
+            }
+            _ => {}
+        }
         let (l, r) = (&left.data_type, &right.data_type);
         if l == r && (l.is_integer() || l.is_floating()) {
             return Ok(self.operation(left, op, right, None));
         }
-        let is_number = |t: &DataType| t.is_numeric() || t.is_null();
         if !(is_decimal(l) || is_decimal(r)) || !is_number(l) || !is_number(r) {
             return self.general(left, op, right);
         }
@@ -137,6 +149,17 @@ impl Types {
         };
         let (of_left, of_right) = (l.clone(), r.clone());
         self.general(side(left, &of_right)?, op, side(right, &of_left)?)
+    }
+
+    /// An interval, or the difference of two timestamps, times a number or divided by one.
+    fn interval_times(&self, interval: Expr, op: Operator, number: Expr) -> Result<Expr> {
+        let divides = op == Operator::Divide;
+        let is_whole = !divides && (number.data_type.is_integer() || number.data_type.is_null());
+        let number = self.coerced(number, if is_whole { &DataType::Int64 } else { &DataType::Float64 })?;
+        let is_difference = matches!(interval.data_type, DataType::Duration(_));
+        let of = if is_difference { &interval_product::DIFFERENCE } else { &interval_product::INTERVAL };
+        let interval = self.coerced(interval, of)?;
+        self.typed_call(interval_product::function(divides), vec![interval, number])
     }
 
     /// An operation by DataFusion's rules.
