@@ -101,6 +101,18 @@ fn arguments() -> Vec<OsString> {
     if all.len() == 1 && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         all.push("shell".into());
     }
+    // A statement that begins with a comment would be taken for a flag.
+    for word in all.iter_mut().skip(1) {
+        if word
+            .as_encoded_bytes()
+            .strip_prefix(b"--")
+            .is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_whitespace))
+        {
+            let mut statement = OsString::from(" ");
+            statement.push(&word);
+            *word = statement;
+        }
+    }
     // No command and no flag has a space in it.
     let is_statement = |word: &OsString| {
         let word = word.to_string_lossy();

@@ -51,11 +51,17 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
     command.statements(&sql)
 }
 
+/// A text without the byte order mark that editors of Windows put before it.
+fn without_mark(text: String) -> String {
+    text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text)
+}
+
 /// The statement of the command line, of a file or of standard input.
 fn text(sql: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
     match (sql, file) {
         (Some(sql), _) => Ok(sql.to_string()),
         (None, Some(path)) => std::fs::read_to_string(path)
+            .map(without_mark)
             .with_context(|| format!("{}: cannot read the statement", path.display())),
         (None, None) => {
             let mut sql = String::new();
@@ -66,7 +72,7 @@ fn text(sql: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
                 let help = "give it in quotes, with --file FILE, or on standard input";
                 return Err(Usage(format!("there is no statement\n  help: {help}")).into());
             }
-            Ok(sql)
+            Ok(without_mark(sql))
         }
     }
 }

@@ -416,6 +416,11 @@ fn several_statements_run_one_after_another() {
     assert_eq!(dir.rows("SELECT 1 AS x; SELECT count(*) AS n FROM 't.csv'", &[]), "x\n1\nn\n2\n");
     let done = dir.palais(&["query", "--file", "script.sql"]);
     assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "s\n6\n"), "{}", done.stderr);
+    assert_eq!(dir.rows("-- a note\nSELECT 1 AS x", &[]), "x\n1\n");
+    assert_eq!(dir.palais(&["-- a note\nSELECT 1 AS x"]).stdout, "x\n1\n");
+    let marked = Scratch::new(&[("marked.sql", "\u{feff}SELECT 1 AS x;\n")]);
+    assert_eq!(marked.palais(&["query", "-f", "marked.sql"]).stdout, "x\n1\n");
+    assert_eq!(marked.piped(&["query"], "\u{feff}SELECT 2 AS x").1, "x\n2\n");
     let (code, out, _) = dir.piped(&["query"], "SELECT 1 AS x;\nDESCRIBE 't.csv';");
     assert_eq!((code, out.lines().count()), (Some(0), 4), "{out}");
     // All are parsed before the first one runs; one that fails is the last.

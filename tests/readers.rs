@@ -29,6 +29,8 @@ fn files() -> TempDir {
     write("rows.json", "{\"a\": 1, \"b\": \"x\"}\n{\"a\": 2}\n");
     write("year=2024/part.csv", "v\n7\n");
     write("year=2025/part.csv", "v\n8\n");
+    write("days/month=01/zip=01234/day=2024-01-31/part.csv", "v\n7\n");
+    write("days/month=12/zip=98765/day=2024-12-31/part.csv", "v\n8\n");
     let made = palais(["convert", &within(&dir, "DIR/none.csv"), &within(&dir, "DIR/none.parquet")]);
     assert_eq!(made.code(), Some(0), "{}", made.stderr);
     dir
@@ -55,6 +57,8 @@ fn both_systems_answer_alike() {
         "SELECT a FROM read_ndjson_auto('DIR/rows.json', maximum_object_size = 1000000) ORDER BY a",
         "SELECT a, b FROM read_json('DIR/rows.json', format = 'newline_delimited', columns = {'a': 'DOUBLE', 'b': 'VARCHAR'}) ORDER BY a",
         "SELECT v, year FROM read_csv('DIR/year=*/part.csv', hive_partitioning = true) ORDER BY v",
+        "SELECT v, month, zip, day, year(day) FROM read_csv('DIR/days/*/*/*/part.csv', hive_partitioning = true) ORDER BY v",
+        "SELECT v FROM read_csv('DIR/days/*/*/*/part.csv', hive_partitioning = true) WHERE month = 1 AND day < '2024-02-01'",
         "SELECT * FROM read_parquet('DIR/none.parquet') ORDER BY 1",
         "SELECT count(*) FROM parquet_scan('DIR/none.parquet') x JOIN read_parquet('DIR/none.parquet') y ON x.column1 = y.column1",
         "SELECT x.id FROM read_csv('DIR/bars.csv', delim = '|', quote = '''') AS x WHERE x.price > 2",

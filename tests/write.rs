@@ -162,4 +162,8 @@ fn encodings_have_the_names_of_their_suffixes_too() {
     let done = palais(["query", &format!("COPY (SELECT 1 AS a) TO '{}' (FORMAT ndjson)", path("x"))]);
     assert_eq!(done.code(), Some(0), "{}", done.stderr);
     assert_eq!(fs::read_to_string(path("x")).expect("it was written"), "{\"a\":1}\n");
+    // A name that says lines goes before the name that both may have.
+    let done = palais(["query", &format!("COPY (SELECT 1 AS a) TO '{}' (FORMAT json)", path("x.ndjson"))]);
+    assert_eq!(done.code(), Some(0), "{}", done.stderr);
+    assert_eq!(fs::read_to_string(path("x.ndjson")).expect("it was written"), "{\"a\":1}\n");
 }

@@ -253,6 +253,7 @@ impl Tables {
             None => {
                 let near = nearest(name, self.names());
                 let help = match near.as_slice() {
+                    [] if name.eq_ignore_ascii_case("dual") => "a SELECT needs no table: leave FROM out".to_string(),
                     [] => "there is no file or directory of this name either; --table NAME=PATH and --data DIR name tables".to_string(),
                     near => format!("did you mean {}?", near.join(" or ")),
                 };

@@ -74,6 +74,12 @@ impl Session {
             return refuse(" over a table of files".into());
         }
         let mut fields: Vec<_> = planned.plan.schema.fields().iter().cloned().collect();
+        if fields.iter().any(|field| field.name() == DIFF) {
+            let help = "another name with AS";
+            return Err(Error::Settings(format!(
+                "the result has a column {DIFF}, which is the name of the count of changes\n  help: give it {help}"
+            )));
+        }
         fields.push(Arc::new(Field::new(DIFF, DataType::Int64, false)));
         let settings = Settings { workers: planned.planning.workers, ..self.settings() }.engine();
         let live = stack::deep(|| incremental::Watch::start(&planned.plan, &settings, cancel))??;

@@ -78,6 +78,17 @@ fn a_watch_ends_at_the_memory_limit_of_its_session() {
 }
 
 #[test]
+fn the_name_of_the_count_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session();
+    session.register("t", &home.path().display().to_string());
+    add(home.path(), "1.csv", "k,v\n1,10\n");
+    let refused = session.watch("SELECT k AS __diff, sum(v) AS s FROM t GROUP BY k").err();
+    let refused = refused.expect("the name is taken").to_string();
+    assert!(refused.contains("__diff"), "{refused}");
+}
+
+#[test]
 fn another_thread_cancels_a_watch() {
     let home = tempfile::tempdir().unwrap();
     let session = session();

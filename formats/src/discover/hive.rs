@@ -9,6 +9,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use arrow_array::types::Date32Type;
+use arrow_cast::parse::Parser;
 use arrow_schema::{DataType, Field};
 use schema::FileEntry;
 
@@ -20,7 +22,8 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// The columns that the directories give, with their values for each file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Hive {
-    /// The columns, outermost directory first. A column is `Int64` if every value is a whole number, else `Utf8View`.
+    /// The columns, outermost directory first. A column is `Int64` if every value is a whole number as it is written,
+    /// `Date32` if every one is a date, else `Utf8View`.
     pub fields: Vec<Field>,
     /// For each file, in order, one value for each column.
     pub values: Vec<Vec<Option<String>>>,
@@ -62,12 +65,26 @@ pub fn columns(root: &Path, files: &[FileEntry]) -> Result<Hive> {
         return Err(Error::location(files[0].path.display(), message, None));
     }
     let fields = names.iter().enumerate().map(|(column, name)| {
-        let whole = |row: &Vec<Option<String>>| row[column].as_ref().is_none_or(|v| v.parse::<i64>().is_ok());
+        let all = |is: fn(&str) -> bool| values.iter().all(|row| row[column].as_deref().is_none_or(is));
         let any = values.iter().any(|row| row[column].is_some());
-        let data_type = if any && values.iter().all(whole) { DataType::Int64 } else { DataType::Utf8View };
+        let data_type = match any {
+            true if all(is_whole) => DataType::Int64,
+            true if all(is_date) => DataType::Date32,
+            _ => DataType::Utf8View,
+        };
         Field::new(name, data_type, values.iter().any(|row| row[column].is_none()))
     });
     Ok(Hive { fields: fields.collect(), values })
+}
+
+/// Whether a value is a whole number that is written so: `05` and `+5` are text.
+fn is_whole(value: &str) -> bool {
+    value.parse::<i64>().is_ok_and(|number| number.to_string() == value)
+}
+
+/// Whether a value is a date: `2024-01-31`.
+fn is_date(value: &str) -> bool {
+    value.len() == 10 && value.as_bytes()[4] == b'-' && Date32Type::parse(value).is_some()
 }
 
 const MIXED: &str = "directories of the form key=value are columns, and every file of a table must have the same; \
@@ -194,10 +211,16 @@ mod tests {
 
     #[test]
     fn types_follow_from_all_values() {
-        let hive = of("", &["m=05/a", "m=-1/a", &format!("m={NULL}/a")]).unwrap();
+        let hive = of("", &["m=5/a", "m=-1/a", &format!("m={NULL}/a")]).unwrap();
         assert_eq!(hive.fields, [Field::new("m", DataType::Int64, true)]);
         assert_eq!(hive.values[2], [None]);
-        let hive = of("", &["m=05/a", "m=x/a"]).unwrap();
+        for other in ["m=x/a", "m=05/a", "m=+5/a", "m=2024-01-31/a"] {
+            let hive = of("", &["m=5/a", other]).unwrap();
+            assert_eq!(hive.fields, [Field::new("m", DataType::Utf8View, false)], "{other}");
+        }
+        let hive = of("", &["m=2024-01-31/a", "m=2024-02-29/a"]).unwrap();
+        assert_eq!(hive.fields, [Field::new("m", DataType::Date32, false)]);
+        let hive = of("", &["m=2024-01-31/a", "m=2024-02-30/a"]).unwrap();
         assert_eq!(hive.fields, [Field::new("m", DataType::Utf8View, false)]);
         let hive = of("", &["m=99999999999999999999/a"]).unwrap();
         assert_eq!(hive.fields, [Field::new("m", DataType::Utf8View, false)]);

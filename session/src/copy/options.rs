@@ -80,7 +80,13 @@ impl CopyTarget {
             let text = "PER_THREAD_OUTPUT and PARTITION_BY do not go together: PARTITION_BY says which rows a file has";
             return Err(Error::Settings(text.into()));
         }
-        to.form = form.or_else(|| ResultFormat::by_suffix(&to.path)).ok_or_else(|| {
+        let named = ResultFormat::by_suffix(&to.path);
+        let form = match (form, named) {
+            // The name says that there is a record a line.
+            (Some(ResultFormat::Json), Some(ResultFormat::Jsonl)) => named,
+            _ => form.or(named),
+        };
+        to.form = form.ok_or_else(|| {
             Error::Settings(format!("the name {target} tells no format; add (FORMAT parquet) or another"))
         })?;
         match partition_by {
