@@ -274,12 +274,7 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// The name means several things, or a column is no key of a query with groups.
     pub(super) fn row(&mut self, name: &Ident, env: &Env<'_>) -> Result<Option<Expr>> {
-        if env.find(name)?.is_some() {
-            return Ok(None);
-        }
-        let Some(relation) = env.levels().find_map(|level| level.scope.relation_or_file(&name.value)) else {
-            return Ok(None);
-        };
+        let Some(relation) = env.relation_of(name) else { return Ok(None) };
         let fields = relation.fields.clone();
         let is_series = relation.hidden.as_deref().is_some_and(|table| SERIES.contains(&table));
         if let ([field], true) = (fields.as_slice(), is_series) {

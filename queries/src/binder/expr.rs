@@ -279,6 +279,9 @@ impl<'a> Binder<'a> {
     }
 
     fn identifier(&mut self, name: &Ident, env: &Env<'_>) -> Result<Expr> {
+        if let Some(row) = self.row(name, env)? {
+            return Ok(row);
+        }
         match env.find(name)? {
             Some(Named::Column(field, _)) => self.column(field.id),
             Some(Named::Alias(alias)) => {
@@ -292,10 +295,7 @@ impl<'a> Binder<'a> {
                     false => Ok(value),
                 }
             }
-            None => match self.row(name, env)? {
-                Some(row) => Ok(row),
-                None => Err(env.no_column(std::slice::from_ref(name), self.catalog)),
-            },
+            None => Err(env.no_column(std::slice::from_ref(name), self.catalog)),
         }
     }
 

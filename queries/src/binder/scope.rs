@@ -381,6 +381,20 @@ impl<'e> Env<'e> {
         std::iter::successors(Some(self), |env| env.outer)
     }
 
+    /// The relation whose row a name means: no column and no alias of its query, or of one within, has the name.
+    pub fn relation_of(&self, name: &Ident) -> Option<&Relation> {
+        for env in self.levels() {
+            let is_alias = env.aliases.iter().any(|(alias, _)| same(alias, &name.value));
+            if is_alias || !matches!(env.scope.find(name), Meaning::Nothing) {
+                return None;
+            }
+            if let Some(relation) = env.scope.relation_or_file(&name.value) {
+                return Some(relation);
+            }
+        }
+        None
+    }
+
     /// What a name means; `None` if it means nothing.
     ///
     /// # Errors
