@@ -33,6 +33,9 @@ pub fn function(divides: bool) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(IntervalProduct { divides, signature }))
 }
 
+/// An interval whose parts a function scales; none if it is too large.
+type Scaled<T> = fn(T, &dyn Fn(f64) -> f64) -> Option<T>;
+
 /// The product or the quotient as a function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct IntervalProduct {
@@ -86,7 +89,7 @@ impl IntervalProduct {
         intervals: &ArrayRef,
         numbers: &ArrayRef,
         times: fn(T::Native, i64) -> Option<T::Native>,
-        of_fraction: fn(T::Native, &dyn Fn(f64) -> f64) -> Option<T::Native>,
+        of_fraction: Scaled<T::Native>,
     ) -> Result<ArrayRef> {
         let by_integer = numbers.as_primitive_opt::<Int64Type>();
         let by_float = numbers.as_primitive_opt::<Float64Type>();
