@@ -103,9 +103,11 @@ impl Group {
     }
 
     fn replace(&self, e: &mut Expr, columns: &BTreeMap<ColumnId, &Key>, computed: &[&Key]) {
+        // A constant key of grouping sets is NULL in some rows, and another constant of its value is not.
+        let is_constant = |key: &Key| key.ast.is_some() && key.expr.as_literal().is_some();
         let key = match &e.kind {
             Kind::Column(id) if columns.contains_key(id) => columns.get(id),
-            _ => computed.iter().find(|key| key.expr == *e),
+            _ => computed.iter().find(|key| key.expr == *e && !is_constant(key)),
         };
         if let Some(key) = key {
             e.kind = Kind::Column(key.id);
