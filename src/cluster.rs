@@ -19,7 +19,7 @@ use cluster::program::Program;
 use formats::store::atomic::Remains;
 
 use crate::args;
-use crate::places::VERSION;
+use crate::placement::VERSION;
 use crate::{query, signals};
 
 /// `palais cluster`.

@@ -13,7 +13,7 @@ mod convert;
 mod flags;
 mod generate;
 mod inspect;
-mod places;
+mod placement;
 mod print;
 mod profile;
 mod progress;

@@ -9,7 +9,6 @@ use process::run;
 use tempfile::TempDir;
 
 #[path = "support/compared.rs"]
-#[allow(dead_code, reason = "not all of it is used here")]
 mod compared;
 #[path = "support/process.rs"]
 mod process;

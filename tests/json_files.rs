@@ -10,7 +10,6 @@ use process::palais;
 use tempfile::TempDir;
 
 #[path = "support/compared.rs"]
-#[allow(dead_code, reason = "not all of it is used here")]
 mod compared;
 #[path = "support/process.rs"]
 mod process;

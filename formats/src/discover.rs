@@ -15,7 +15,7 @@
 //! - [`hive`], `assemble`: columns that are not in the files.
 //! - `dataset`: directories with a manifest.
 //! - `batches`: a table in memory.
-//! - `guesses`: about how many rows there are, and of columns how many values and which.
+//! - `estimates`: about how many rows there are, and of columns how many values and which.
 //! - `suggest`: errors that suggest what the user may have meant.
 //!
 //! A file of 0 bytes has no rows, if the schema is known: given, from other files, or the schema of text. Else it is an

@@ -18,9 +18,10 @@
 //! What goes with it:
 //! - [`dialect`]: the SQL that the parser reads.
 //! - [`catalog`], [`functions`]: tables and functions.
-//! - `names`, `visits`: what several modules read of syntax trees.
-//! - [`error`], [`place`], [`words`]: what is said of what is wrong, and where it is; `meant`: what a user may have meant.
-//! - `visits`: passes over syntax trees.
+//! - `names`: what several modules read of syntax trees.
+//! - [`error`], [`position`], [`messages`]: what is said of what is wrong, and where it is; `meant`: what a user may have
+//!   meant.
+//! - `visitors`: passes over syntax trees.
 //! - [`summarize`]: SUMMARIZE as a query; [`bdb`]: the queries of the benchmark.
 //! - [`explain`]: the plan as text, and its fingerprint.
 //! - [`tokens`]: the tokens of a text, for programs that show it while it is typed.

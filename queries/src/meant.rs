@@ -19,27 +19,41 @@ const MOST_LISTED: usize = 20;
 /// The letters that a word in a name has at least, to be what was meant.
 const WORD: usize = 3;
 
-/// What to write for a word that other systems read without a column of its name.
-pub fn of_other_systems(name: &str) -> Option<String> {
-    other_systems::word(name).map(|instead| format!("write {instead}"))
-}
-
 /// The help for a column that there is not, among those that there are.
 pub fn column<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let known: Vec<&str> = known.into_iter().collect();
+    near(name, &known).or_else(|| listed(&known))
+}
+
+/// The help for a name alone that is no column: it may be a word of another system, and in double quotes a text.
+pub fn name_alone<'a>(
+    name: &str,
+    is_quoted: bool,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    let known: Vec<&str> = known.into_iter().collect();
+    let word = || other_systems::word(name).map(|instead| format!("write {instead}"));
+    let text = || is_quoted.then(|| format!("text stands in single quotes: '{name}'"));
+    near(name, &known).or_else(word).or_else(text).or_else(|| listed(&known))
+}
+
+/// Columns whose names are near.
+fn near(name: &str, known: &[&str]) -> Option<String> {
     if name.eq_ignore_ascii_case("_file") {
         return Some("--file-column adds the column _file, the path of each row's file".into());
     }
-    let known: Vec<&str> = known.into_iter().collect();
     let mut near = nearest(name, known.iter().copied());
     if near.is_empty() {
-        near = with_words(name, &known);
+        near = with_words(name, known);
     }
-    if !near.is_empty() {
-        return Some(format!("did you mean {}?", near.join(" or ")));
-    }
+    (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
+}
+
+/// The first of the columns that there are.
+fn listed(known: &[&str]) -> Option<String> {
     let mut all: Vec<&str> = Vec::new();
     for name in known {
-        if !all.contains(&name) {
+        if !all.contains(name) {
             all.push(name);
         }
         if all.len() > MOST_LISTED {

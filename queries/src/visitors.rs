@@ -10,7 +10,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::{Span, TokenWithSpan};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Any visitor that changes nodes.
 struct Changing<'a>(&'a mut dyn VisitorMut<Break = Error>);
@@ -98,8 +98,23 @@ pub fn change_expressions(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&
 
 /// Changes each expression of a node that is not within a subquery, those within others first.
 pub fn change_outside_subqueries(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&mut Expr)) {
+    // It never breaks off.
+    let _ = try_outside_subqueries(node, &mut |e| {
+        change_one(e);
+        Ok(())
+    });
+}
+
+/// The same where a change may fail.
+///
+/// # Errors
+/// That of the first change that fails.
+pub fn try_outside_subqueries(
+    node: &mut impl VisitMut,
+    change_one: &mut dyn FnMut(&mut Expr) -> Result<()>,
+) -> Result<()> {
     struct Outside<'a> {
-        change: &'a mut dyn FnMut(&mut Expr),
+        change: &'a mut dyn FnMut(&mut Expr) -> Result<()>,
         /// How many queries are around.
         depth: usize,
     }
@@ -118,22 +133,24 @@ pub fn change_outside_subqueries(node: &mut impl VisitMut, change_one: &mut dyn 
         }
 
         fn post_visit_expr(&mut self, e: &mut Expr) -> ControlFlow<Error> {
-            if self.depth == 0 {
-                (self.change)(e);
+            match self.depth {
+                0 => (self.change)(e).map_or_else(ControlFlow::Break, ControlFlow::Continue),
+                _ => ControlFlow::Continue(()),
             }
-            ControlFlow::Continue(())
         }
     }
 
-    // It never breaks off.
-    let _ = change(node, &mut Outside { change: change_one, depth: 0 });
+    match change(node, &mut Outside { change: change_one, depth: 0 }) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
 /// Gives all that a node says one place in the text, since it is written in another form there, or nowhere.
 pub fn place_all(node: &mut impl VisitMut, place: Span) {
-    struct StatementPosition(Span);
+    struct Placing(Span);
 
-    impl VisitorMut for StatementPosition {
+    impl VisitorMut for Placing {
         type Break = Error;
 
         fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
@@ -169,7 +186,7 @@ pub fn place_all(node: &mut impl VisitMut, place: Span) {
         }
     }
 
-    impl StatementPosition {
+    impl Placing {
         fn name(&self, name: &mut ObjectName) {
             for part in &mut name.0 {
                 if let ObjectNamePart::Identifier(part) = part {
@@ -180,7 +197,7 @@ pub fn place_all(node: &mut impl VisitMut, place: Span) {
     }
 
     // It never breaks off.
-    let _ = change(node, &mut StatementPosition(place));
+    let _ = change(node, &mut Placing(place));
 }
 
 /// Whether an expression of a node is such, those around others first.

@@ -6,10 +6,20 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 
 /// The label of instants in a query.
 pub const UTC: &str = "UTC";
+
+/// The number of these units in a second.
+pub fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
 
 /// A type with the label [`UTC`] in place of any other, nested types included.
 pub fn in_utc(data_type: &DataType) -> DataType {

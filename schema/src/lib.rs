@@ -3,7 +3,7 @@
 //! Modules in the order in which data meets them:
 //! - [`table`]: what a query knows of a table: its schema and where its rows come from.
 //! - [`dialect`]: how csv files of other programs are written.
-//! - [`guesses`]: what is guessed of a table before it is read.
+//! - [`estimates`]: what is guessed of a table before it is read.
 //! - [`instants`]: time zones of columns.
 //! - [`time_formats`]: dates and times as text by a format, and back.
 //! - [`durations`]: differences of timestamps as intervals.

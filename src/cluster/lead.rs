@@ -12,7 +12,7 @@ use super::{failure, failure_of, streams};
 use crate::Usage;
 use crate::args;
 use crate::convert::report;
-use crate::places::VERSION;
+use crate::placement::VERSION;
 use crate::query::warn;
 use crate::say::say;
 use crate::signals;

@@ -10,7 +10,7 @@ use cluster::remote::Event;
 use engine::QueryState;
 use engine::context::query::Skipped;
 
-use crate::places::{VERSION, client, hosts};
+use crate::placement::{VERSION, client, hosts};
 use crate::progress::Progress;
 use crate::query::warn;
 use crate::say::{self, say};

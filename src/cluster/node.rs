@@ -14,7 +14,7 @@ use cluster::node::serve::Settings;
 use cluster::node::{Ask, Reply, Status, serve as daemon};
 
 use crate::args;
-use crate::places::{VERSION, client};
+use crate::placement::{VERSION, client};
 use crate::print;
 use crate::say::Log;
 

@@ -13,7 +13,7 @@ use session::Sources;
 use super::{QueryCommand, text};
 use crate::args;
 use crate::flags;
-use crate::places::{client, has_local_parts, processes};
+use crate::placement::{client, has_local_parts, processes};
 use crate::{cause, say, settings, signals, tables};
 
 /// `palais cluster run`: runs a statement by processes. Runs it again while a process is lost, at most as often as the

@@ -23,8 +23,8 @@ pub fn read_type(file: &DataType) -> DataType {
     }
 }
 
-/// How many lists, structs and maps a type has within one another.
-pub fn depth(data_type: &DataType) -> usize {
+/// The field of a type that has one: of lists and maps, and of runs.
+pub fn item(data_type: &DataType) -> Option<&Field> {
     match data_type {
         DataType::List(item)
         | DataType::LargeList(item)
@@ -32,12 +32,19 @@ pub fn depth(data_type: &DataType) -> usize {
         | DataType::LargeListView(item)
         | DataType::FixedSizeList(item, _)
         | DataType::RunEndEncoded(_, item)
-        | DataType::Map(item, _) => 1 + depth(item.data_type()),
+        | DataType::Map(item, _) => Some(item),
+        _ => None,
+    }
+}
+
+/// How many lists, structs and maps a type has within one another.
+pub fn depth(data_type: &DataType) -> usize {
+    match data_type {
         DataType::Dictionary(_, values) => depth(values),
         DataType::Struct(fields) => {
             1 + fields.iter().map(|field| depth(field.data_type())).max().unwrap_or(0)
         }
-        _ => 0,
+        other => item(other).map_or(0, |item| 1 + depth(item.data_type())),
     }
 }
 

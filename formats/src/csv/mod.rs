@@ -5,7 +5,7 @@
 //! - [`style`]: how other programs write values.
 //! - [`sniff`]: the delimiter of a file, and whether its first record has the names.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first records, and of a large file from other [`places`] too; `schema_probe`:
+//! - `infer`: the columns of a file from its first records, and of a large file from [`samples`] too; `schema_probe`:
 //!   whether another has the same; `first`: whether all have a header or none.
 
 mod count;

@@ -25,7 +25,7 @@
 //! - [`encoder`]: blocks of rows to bytes.
 //! - [`wider`]: the type that holds the values of two.
 //! - [`head`](mod@head): the first records of a file, for guesses.
-//! - `places`: records from several places of a large file, for types.
+//! - `samples`: records from several places of a large file, for types.
 //! - [`infer`](mod@infer), [`shape`]: types from examples; [`schema_probe`]: whether others have the same.
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, RecordBatch};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Schema};
 use schema::text::types::DEEPEST;
 
 use super::cells::{Cells, cast};
-use crate::columns::types::depth;
+use crate::columns::types::{depth, item};
 use crate::error::{Error, Result};
 
 /// A column as it is written, with the columns in it.
@@ -125,15 +125,10 @@ pub fn check_nested(schema: &Schema, what: &str, leaf: fn(&DataType) -> bool) ->
 }
 
 fn check(data_type: &DataType, leaf: fn(&DataType) -> bool) -> Result<(), String> {
-    let within = |field: &Field| check(field.data_type(), leaf);
+    if let Some(item) = item(data_type) {
+        return check(item.data_type(), leaf);
+    }
     match data_type {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::RunEndEncoded(_, item)
-        | DataType::Map(item, _) => within(item),
         DataType::Dictionary(_, values) => check(values, leaf),
         DataType::Struct(fields) => {
             for (i, field) in fields.iter().enumerate() {
@@ -141,7 +136,7 @@ fn check(data_type: &DataType, leaf: fn(&DataType) -> bool) -> Result<(), String
                     return Err(format!("a struct with two fields '{}' has no form", field.name()));
                 }
             }
-            fields.iter().try_for_each(|field| within(field))
+            fields.iter().try_for_each(|field| check(field.data_type(), leaf))
         }
         other if leaf(other) => Ok(()),
         other => Err(format!(

@@ -5,7 +5,7 @@
 //! - [`functions`]: functions that SQL can call.
 //! - [`exact`], [`text`] and [`print_text`]: casts between decimals and floats, of text, and to text.
 //! - [`accumulators`]: what computes aggregates.
-//! - [`checked`]: expressions of which none wraps in silence. They have the [`checks`] that the kernels lack, and know
+//! - [`checked`]: expressions of which none wraps in silence. They have the [`overflow_checks`] that the kernels lack, and know
 //!   how floats and intervals [`compare`]. They have the [`date_shift`] by intervals, the [`differences`] of
 //!   timestamps, and AND and OR in order ([`short_circuit`]).
 //! - [`between`]: BETWEEN of what is computed once.

@@ -7,12 +7,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int64Type, IntervalMonthDayNanoType};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use arrow_cast::cast;
-use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
 use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use schema::instants::UTC;
+use schema::instants::{UTC, per_second};
 
 use crate::values::printed;
 
@@ -42,12 +42,7 @@ impl PrintText {
     fn texts(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let texts: ArrayRef = match values.data_type() {
             DataType::Timestamp(unit, zone) => {
-                let per_second = match unit {
-                    TimeUnit::Second => 1,
-                    TimeUnit::Millisecond => 1_000,
-                    TimeUnit::Microsecond => 1_000_000,
-                    TimeUnit::Nanosecond => 1_000_000_000,
-                };
+                let per_second = per_second(*unit);
                 let integers = cast(values, &DataType::Int64)?;
                 let is_instant = zone.is_some();
                 each::<Int64Type>(&integers, |value, out| {

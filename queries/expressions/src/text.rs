@@ -19,7 +19,7 @@ use datafusion_common::{Result as DfResult, ScalarValue, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
-use schema::instants::UTC;
+use schema::instants::{UTC, per_second};
 use schema::text::types::sql_name;
 
 use crate::values::integer_text::{decimal, integer};
@@ -120,14 +120,10 @@ impl ReadText {
             return value.as_primitive::<Int64Type>().iter().next()?;
         };
         let seconds = written.seconds - if zoned { written.offset.unwrap_or(0) } else { 0 };
-        let (units, nanos) = match unit {
-            TimeUnit::Second => (1, 1_000_000_000),
-            TimeUnit::Millisecond => (1_000, 1_000_000),
-            TimeUnit::Microsecond => (1_000_000, 1_000),
-            TimeUnit::Nanosecond => (1_000_000_000, 1),
-        };
+        let units = per_second(unit);
         // The first timestamps of a unit are not reached by seconds alone.
-        let value = i128::from(seconds) * units + i128::from(written.nanos / nanos);
+        let value =
+            i128::from(seconds) * i128::from(units) + i128::from(written.nanos / (1_000_000_000 / units));
         i64::try_from(value).ok()
     }
 

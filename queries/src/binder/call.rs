@@ -25,9 +25,6 @@ use crate::types::{groups, items, lists, maps, series, structs};
 const ORDERED_SETS: [&str; 4] =
     ["percentile_cont", "quantile_disc", "approx_percentile_cont", "approx_percentile_cont_with_weight"];
 
-/// Table functions that give a series of numbers.
-const SERIES: [&str; 2] = ["range", "generate_series"];
-
 /// Aggregates that take a list of places too.
 const QUANTILES: [&str; 5] =
     ["quantile_cont", "percentile_cont", "quantile_disc", "percentile_disc", "quantile"];
@@ -276,8 +273,7 @@ impl<'a> Binder<'a> {
     pub(super) fn row(&mut self, name: &Ident, env: &Env<'_>) -> Result<Option<Expr>> {
         let Some(relation) = env.relation_of(name) else { return Ok(None) };
         let fields = relation.fields.clone();
-        let is_series = relation.hidden.as_deref().is_some_and(|table| SERIES.contains(&table));
-        if let ([field], true) = (fields.as_slice(), is_series) {
+        if let ([field], true) = (fields.as_slice(), relation.is_value) {
             let parts = [name.clone(), Ident::with_quote('"', &field.name)];
             return self.expr(&Ast::CompoundIdentifier(parts.into()), env).map(Some);
         }

@@ -277,10 +277,10 @@ impl<'a> Binder<'a> {
         beside: Option<&Env<'_>>,
     ) -> Result<(Rel, Scope)> {
         let name = parse::table_name(name).to_ascii_lowercase();
-        if matches!(name.as_str(), "range" | "generate_series")
-            && let Some(list) = self.series_beside(&name, args, beside)?
-        {
-            return self.unnest_rows(vec![list], &name, false, alias);
+        let is_series = matches!(name.as_str(), "range" | "generate_series");
+        if is_series && let Some(list) = self.series_beside(&name, args, beside)? {
+            let (rel, scope) = self.unnest_rows(vec![list], &name, false, alias)?;
+            return Ok((rel, scope.of_values()));
         }
         if matches!(name.as_str(), "json_each" | "json_tree") {
             return self.json_rows(&name, args, alias, beside);
@@ -299,9 +299,7 @@ impl<'a> Binder<'a> {
             values.push(value.as_literal().cloned().ok_or_else(constants)?);
         }
         let bound = match name.as_str() {
-            "range" | "generate_series" => {
-                self.scan(Arc::new(range(&name, &values, name == "generate_series")?), None)
-            }
+            _ if is_series => self.scan(Arc::new(range(&name, &values, name == "generate_series")?), None),
             "functions" if values.is_empty() => self.functions_as_rows(),
             "bdb" => self.scan(Arc::new(bdb(&values)?), None),
             "transform" => {
@@ -319,7 +317,8 @@ impl<'a> Binder<'a> {
             Rel::Scan(scan) => scan.table.name.clone(),
             _ => name,
         };
-        self.relation(bound, Some(&own), alias)
+        let (rel, scope) = self.relation(bound, Some(&own), alias)?;
+        Ok((rel, if is_series { scope.of_values() } else { scope }))
     }
 
     /// The list of a table function whose arguments are no constants, but name columns of the relations before it, or of

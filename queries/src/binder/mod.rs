@@ -9,7 +9,7 @@
 //! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them; `orders`: aggregates that ask for
 //!   different orders.
 //! - [`window`]: functions over windows. `nested`: lists and what is in them; `unnest`: lists taken apart.
-//! - `expr`: expressions; `call`: calls of functions; `literal`: constants; `patterns`: LIKE, GLOB and SIMILAR TO;
+//! - `expr`: expressions; `subqueries`: those that are queries; `call`: calls of functions; `literal`: constants; `patterns`: LIKE, GLOB and SIMILAR TO;
 //!   `sql_type`: names of types.
 //! - `pivot`: PIVOT and UNPIVOT; `nearest`: ASOF and POSITIONAL joins; `sample`: TABLESAMPLE.
 //! - `table_functions`: tables that are made while they are read.
@@ -34,6 +34,7 @@ mod sample;
 pub mod scope;
 mod select;
 mod sql_type;
+mod subqueries;
 mod syntax;
 mod table_functions;
 mod unnest;

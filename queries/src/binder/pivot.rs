@@ -6,13 +6,12 @@
 //!   column.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use sqlparser::ast::{
-    self, BinaryOperator, Expr as Ast, Function, GroupByExpr, Ident, ObjectNamePart, Query, Select,
-    SelectItem, Spanned, Value, VisitorMut,
+    self, BinaryOperator, Expr as Ast, Function, GroupByExpr, Ident, ObjectNamePart, Select, SelectItem,
+    Spanned, Value,
 };
 use sqlparser::tokenizer::Span;
 
@@ -206,12 +205,26 @@ impl Binder<'_> {
 
     /// An expression of aggregates, each of which gets a condition on its rows.
     fn of_rows(&self, e: &Ast, condition: &Ast) -> Result<Ast> {
-        let mut expr = e.clone();
-        let mut put = PutFilter { binder: self, condition, depth: 0, found: false };
-        if let ControlFlow::Break(error) = visitors::change(&mut expr, &mut put) {
-            return Err(error);
-        }
-        match put.found {
+        let (mut expr, mut found) = (e.clone(), false);
+        visitors::try_outside_subqueries(&mut expr, &mut |e| {
+            let Ast::Function(function) = e else { return Ok(()) };
+            let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return Ok(()) };
+            if self.functions.aggregate(&name.value.to_lowercase()).is_none() {
+                return Ok(());
+            }
+            if function.over.is_some() {
+                let message = "a window function in USING of PIVOT, which takes aggregates";
+                return Err(Error::Invalid(message.into()).at(name.span));
+            }
+            found = true;
+            let own = function.filter.take();
+            function.filter = Some(Box::new(match own {
+                Some(own) => both(condition.clone(), *own),
+                None => condition.clone(),
+            }));
+            Ok(())
+        })?;
+        match found {
             true => Ok(expr),
             false => {
                 let message = format!("USING of PIVOT takes an aggregate, such as sum(x), and {e} is none");
@@ -354,49 +367,6 @@ fn as_text(column: &Ast) -> Ast {
 fn both(left: Ast, right: Ast) -> Ast {
     let nested = |e: Ast| Box::new(Ast::Nested(Box::new(e)));
     Ast::BinaryOp { left: nested(left), op: BinaryOperator::And, right: nested(right) }
-}
-
-/// Puts a condition into the aggregates of an expression, outside of subqueries.
-struct PutFilter<'a, 'b> {
-    binder: &'a Binder<'b>,
-    condition: &'a Ast,
-    depth: usize,
-    found: bool,
-}
-
-impl VisitorMut for PutFilter<'_, '_> {
-    type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, e: &mut Ast) -> ControlFlow<Error> {
-        let Ast::Function(function) = e else { return ControlFlow::Continue(()) };
-        let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else {
-            return ControlFlow::Continue(());
-        };
-        if self.depth > 0 || self.binder.functions.aggregate(&name.value.to_lowercase()).is_none() {
-            return ControlFlow::Continue(());
-        }
-        if function.over.is_some() {
-            let message = "a window function in USING of PIVOT, which takes aggregates";
-            return ControlFlow::Break(Error::Invalid(message.into()).at(name.span));
-        }
-        self.found = true;
-        let own = function.filter.take();
-        function.filter = Some(Box::new(match own {
-            Some(own) => both(self.condition.clone(), *own),
-            None => self.condition.clone(),
-        }));
-        ControlFlow::Continue(())
-    }
 }
 
 /// Adds the columns of the relations at hand that an expression names.

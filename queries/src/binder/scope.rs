@@ -36,6 +36,8 @@ pub struct Relation {
     pub hidden: Option<String>,
     /// What a file may be called besides, if it has no alias.
     stem: Option<String>,
+    /// Whether its row is its only value, as that of a series is; of others it is a struct.
+    pub is_value: bool,
     /// Its columns.
     pub fields: Vec<Field>,
     /// The positions in `fields` of each lower-case name.
@@ -49,7 +51,7 @@ impl Relation {
         for (place, field) in fields.iter().enumerate() {
             by_name.entry(field.name.to_lowercase()).or_default().push(place);
         }
-        Relation { name, hidden, stem: None, fields, by_name }
+        Relation { name, hidden, stem: None, is_value: false, fields, by_name }
     }
 
     /// The columns of a name.
@@ -195,6 +197,12 @@ impl Scope {
     /// The relation of this name.
     pub fn relation(&self, name: &str) -> Option<&Relation> {
         self.relations.iter().find(|relation| relation.name.as_ref().is_some_and(|n| same(n, name)))
+    }
+
+    /// Makes the row of its relation the only value.
+    pub fn of_values(mut self) -> Scope {
+        self.relations.iter_mut().for_each(|relation| relation.is_value = true);
+        self
     }
 
     /// Gives its relation, a file, the name that its path has before the first point of its last part.
@@ -455,22 +463,15 @@ impl<'e> Env<'e> {
     pub fn no_column(&self, parts: &[Ident], catalog: &Catalog) -> Error {
         let help = match parts {
             [] => None,
-            [name] => {
-                let near =
-                    meant::of_other_systems(&name.value).or_else(|| self.instead(&name.value, catalog));
-                let is_quoted = name.quote_style == Some('"');
-                match near.as_deref().is_none_or(|near| near.starts_with("there are")) && is_quoted {
-                    true => Some(format!("text stands in single quotes: '{}'", name.value)),
-                    false => near,
-                }
-            }
+            [name] => self.instead(name, catalog),
             [before @ .., name] => self.instead_in(&path(before), &name.value),
         };
         Error::Name { message: format!("there is no column '{}'", path(parts)), help }
     }
 
     /// What may be meant by a name without a relation's before it.
-    fn instead(&self, name: &str, catalog: &Catalog) -> Option<String> {
+    fn instead(&self, name: &Ident, catalog: &Catalog) -> Option<String> {
+        let (name, is_quoted) = (name.value.as_str(), name.quote_style == Some('"'));
         let given = |env: &&Env<'_>| env.unseen.iter().any(|(alias, _)| same(alias, name));
         if let Some(Env { clause, .. }) = self.levels().find(given) {
             if *clause == "SELECT" {
@@ -486,7 +487,11 @@ impl<'e> Env<'e> {
         if let Some(table) = tables.find(|table| has_it(&table.schema)) {
             return Some(format!("the table '{}' has it, and FROM does not give it here", table.name));
         }
-        meant::column(name, self.levels().flat_map(|env| &env.scope.shown).map(|shown| &*shown.field.name))
+        meant::name_alone(
+            name,
+            is_quoted,
+            self.levels().flat_map(|env| &env.scope.shown).map(|shown| &*shown.field.name),
+        )
     }
 
     /// What to write for a column of a table that an alias gives another name.

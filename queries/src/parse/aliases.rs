@@ -3,29 +3,19 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::said::{BEHIND_TABLES, Said};
+use super::said::{BEHIND_TABLES, List, Said};
 
 /// Words behind which an item of a select list stands, and a table.
 const BEFORE_ITEMS: [&str; 3] = ["SELECT", "DISTINCT", "ALL"];
 const BEFORE_TABLES: [&str; 3] = ["FROM", "JOIN", "LATERAL"];
-
-/// What the commas stand between that are outside of further parentheses.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum List {
-    Items,
-    Tables,
-    Other,
-}
 
 /// The tokens of a text with such names behind what they name.
 pub fn behind(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let said = Said::of(&tokens);
     // The places of names, and where each is put.
     let mut moved: Vec<(usize, usize)> = Vec::new();
-    let mut lists = vec![List::Other];
-    for at in 0..said.len() {
+    for (at, list) in said.lists().into_iter().enumerate() {
         let before = at.checked_sub(1);
-        let list = lists.last().copied().unwrap_or(List::Other);
         let is_behind_comma = before.is_some_and(|before| said.token(before) == Some(&Token::Comma));
         let begins_item = said.is_behind(at, &BEFORE_ITEMS) && !is_quantifier(&said, at)
             || is_behind_comma && list == List::Items;
@@ -37,25 +27,6 @@ pub fn behind(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             if end > at + 2 {
                 moved.push((at, end));
             }
-        }
-        match said.token(at) {
-            Some(Token::LParen | Token::LBracket | Token::LBrace) => lists.push(List::Other),
-            Some(Token::RParen | Token::RBracket | Token::RBrace) if lists.len() > 1 => {
-                lists.pop();
-            }
-            Some(Token::SemiColon) => lists = vec![List::Other],
-            Some(Token::Word(_)) => {
-                if let Some(list) = lists.last_mut() {
-                    if said.is(at, "SELECT") {
-                        *list = List::Items;
-                    } else if said.is_from(at) {
-                        *list = List::Tables;
-                    } else if said.is_one(at, &BEHIND_TABLES) {
-                        *list = List::Other;
-                    }
-                }
-            }
-            _ => {}
         }
     }
     if moved.is_empty() {

@@ -3,18 +3,18 @@
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use super::said::{BEHIND_TABLES, Said};
+use super::said::{List, Said};
 
 /// The tokens of a text with `WHERE` in the filters of aggregates.
 pub fn with_where(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let said = Said::of(&tokens);
-    let tables = among_tables(&said);
+    let lists = said.lists();
     let is_bare = |at: usize| {
         said.is(at, "FILTER")
             && at.checked_sub(1).is_some_and(|before| said.token(before) == Some(&Token::RParen))
             && said.token(at + 1) == Some(&Token::LParen)
             && !said.is(at + 2, "WHERE")
-            && !(tables[at] && names_columns(&said, at + 1))
+            && !(lists[at] == List::Tables && names_columns(&said, at + 1))
     };
     let bare: Vec<usize> =
         (0..said.len()).filter(|at| is_bare(*at)).map(|at| said.before(at + 2).len()).collect();
@@ -31,32 +31,6 @@ pub fn with_where(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         out.push(token);
     }
     out
-}
-
-/// For each token whether it stands where tables do: behind FROM or JOIN.
-fn among_tables(said: &Said<'_>) -> Vec<bool> {
-    let mut around = vec![false];
-    let mut all = Vec::with_capacity(said.len());
-    for at in 0..said.len() {
-        let is_behind = around.last().copied().unwrap_or(false);
-        all.push(is_behind);
-        match said.token(at) {
-            Some(Token::LParen) => around.push(is_behind),
-            Some(Token::RParen) if around.len() > 1 => {
-                around.pop();
-            }
-            Some(Token::SemiColon) => around = vec![false],
-            Some(Token::Word(_)) => {
-                let begins = said.is_from(at) || said.is(at, "JOIN");
-                let ends = said.is_one(at, &["SELECT", "ON"]) || said.is_one(at, &BEHIND_TABLES);
-                if let Some(last) = around.last_mut().filter(|_| begins || ends) {
-                    *last = begins;
-                }
-            }
-            _ => {}
-        }
-    }
-    all
 }
 
 /// Whether parentheses have nothing but names in them, as behind the alias of a table: `range(3) filter(x)`.

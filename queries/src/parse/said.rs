@@ -18,6 +18,17 @@ pub const BEHIND_TABLES: [&str; 12] = [
     "EXCEPT",
 ];
 
+/// What the commas stand between that are outside of further parentheses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// Those of SELECT.
+    Items,
+    /// Tables, behind FROM.
+    Tables,
+    /// Anything else.
+    Other,
+}
+
 /// The tokens that say something, by their numbers.
 pub struct Said<'t> {
     tokens: &'t [TokenWithSpan],
@@ -73,6 +84,42 @@ impl<'t> Said<'t> {
     /// Whether a token begins the tables of a query, and is not a word of `IS DISTINCT FROM`.
     pub fn is_from(&self, at: usize) -> bool {
         self.is(at, "FROM") && !self.is_behind(at, &["DISTINCT"])
+    }
+
+    /// The list that each token stands in.
+    pub fn lists(&self) -> Vec<List> {
+        let mut around = vec![List::Other];
+        let mut lists = Vec::with_capacity(self.len());
+        for at in 0..self.len() {
+            let list = around.last().copied().unwrap_or(List::Other);
+            lists.push(list);
+            match self.token(at) {
+                Some(Token::LParen) if list == List::Tables && !self.is_call(at) => around.push(list),
+                Some(token) if opens(token) => around.push(List::Other),
+                Some(token) if closes(token) && around.len() > 1 => {
+                    around.pop();
+                }
+                Some(Token::SemiColon) => around = vec![List::Other],
+                Some(Token::Word(_)) => {
+                    let begun = match () {
+                        () if self.is(at, "SELECT") => List::Items,
+                        () if self.is_from(at) => List::Tables,
+                        () if self.is_one(at, &BEHIND_TABLES) => List::Other,
+                        () => list,
+                    };
+                    around.pop();
+                    around.push(begun);
+                }
+                _ => {}
+            }
+        }
+        lists
+    }
+
+    /// Whether a parenthesis stands behind a name: it has arguments, or names of columns.
+    fn is_call(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).and_then(|before| self.token(before));
+        matches!(before, Some(Token::Word(_))) && !self.is_behind(at, &["FROM", "JOIN", "LATERAL"])
     }
 
     /// Where the parenthesis or bracket closes that opens at `at`.

@@ -191,12 +191,12 @@ struct Part {
 
 /// Where an expression stands.
 #[derive(Default)]
-struct Origins<'a> {
+struct Occurrences<'a> {
     /// Expressions of one hash, and how often they stand somewhere.
-    all: BTreeMap<u64, Vec<Place<'a>>>,
+    all: BTreeMap<u64, Vec<Occurrence<'a>>>,
 }
 
-struct Place<'a> {
+struct Occurrence<'a> {
     e: &'a Expr,
     count: usize,
     /// How often operators above have it.
@@ -218,7 +218,7 @@ impl Sharing<'_> {
             return vec![];
         }
         let parts: Vec<Vec<Part>> = exprs.iter().map(|(e, _)| parts(e)).collect();
-        let mut places = Origins::default();
+        let mut places = Occurrences::default();
         for ((e, is_sure), parts) in exprs.iter().zip(&parts) {
             places.count(e, parts, *is_sure);
         }
@@ -379,13 +379,13 @@ fn each_part<'a, 'b>(e: &'a Expr, parts: &'b [Part], visit: &mut dyn FnMut(&'a E
     }
 }
 
-impl Place<'_> {
+impl Occurrence<'_> {
     fn is_shared(&self) -> bool {
         self.count + self.above > 1 && self.is_sure
     }
 }
 
-impl<'a> Origins<'a> {
+impl<'a> Occurrences<'a> {
     fn count(&mut self, e: &'a Expr, parts: &[Part], is_sure: bool) {
         let Some(part) = parts.first() else { return };
         if part.is_worth {
@@ -395,7 +395,7 @@ impl<'a> Origins<'a> {
                     place.count += 1;
                     place.is_sure |= is_sure;
                 }
-                None => same.push(Place { e, count: 1, above: 0, is_sure, taken: 0, column: None }),
+                None => same.push(Occurrence { e, count: 1, above: 0, is_sure, taken: 0, column: None }),
             }
         }
         each_part(e, parts, &mut |child, parts, always| self.count(child, parts, is_sure && always));

@@ -156,9 +156,6 @@ impl Types {
         let divides = op == Operator::Divide;
         let is_whole = !divides && (number.data_type.is_integer() || number.data_type.is_null());
         let number = self.coerced(number, if is_whole { &DataType::Int64 } else { &DataType::Float64 })?;
-        let is_difference = matches!(interval.data_type, DataType::Duration(_));
-        let of = if is_difference { &interval_product::DIFFERENCE } else { &interval_product::INTERVAL };
-        let interval = self.coerced(interval, of)?;
         self.typed_call(interval_product::function(divides), vec![interval, number])
     }
 

@@ -27,7 +27,7 @@ pub struct Links {
     pages: u64,
     /// Links that lead to a page, on average, for each unit of its weight.
     per_weight: f64,
-    /// For level k = 1, 2, … the sum over levels up to it of [`Links::level`]; the last also holds what is beyond.
+    /// For level k = 1, 2, … the sum over levels up to it of `Links::level`; the last also holds what is beyond.
     cumulated: Vec<f64>,
 }
 

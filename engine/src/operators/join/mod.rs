@@ -1,7 +1,7 @@
 //! Hash join: one side is kept in a table, the other streams past it.
 //!
-//! - [`gives`]: which rows a join gives.
-//! - [`heavy`]: build rows of heavy keys on other workers; [`watch`]: which rows stay.
+//! - [`semantics`]: which rows a join gives.
+//! - [`heavy_hitters`]: build rows of heavy keys on other workers; [`hot_keys`]: which rows stay.
 //! - [`shared`]: complete build sides, of one worker or of all workers of a process.
 //! - [`table`]: the table of the build side.
 

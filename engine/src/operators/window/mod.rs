@@ -12,7 +12,7 @@
 //!
 //! - `changes`: where partitions and peers begin. [`block`]: rows that are evaluated together.
 //! - [`frames`]: which rows a row's frame has.
-//! - `ranks`, `shift`, `places`: functions that are no aggregates.
+//! - `ranks`, `shift`, `frame_rows`: functions that are no aggregates.
 //! - `running`, `sliding`, `folds`: aggregates in typed loops; `counts`: `COUNT`. [`accumulate`]: what they add up.
 //! - `whole`: aggregates of whole partitions. `tree`: any aggregate of any frame.
 

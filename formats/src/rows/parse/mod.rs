@@ -15,4 +15,5 @@ mod time;
 pub use bytes::hex;
 pub use decimal::{Decimal, decimal};
 pub use number::{Float, Half, Integer, boolean, float, half, integer, is_printed, printed_float};
-pub use time::{Instant, date, instant, moment, per_second, time_of_day, timestamp};
+pub use schema::instants::per_second;
+pub use time::{Instant, date, instant, moment, time_of_day, timestamp};

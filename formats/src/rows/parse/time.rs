@@ -1,6 +1,7 @@
 //! Dates, timestamps and times of day.
 
 use arrow_schema::TimeUnit;
+use schema::instants::per_second;
 
 use super::number::{magnitude, sign};
 
@@ -124,16 +125,6 @@ fn zone(text: &[u8]) -> Option<i64> {
     };
     let hours = two(digits)?;
     (hours <= 23 && minutes <= 59).then(|| east * i64::from(hours * 3600 + minutes * 60))
-}
-
-/// The number of these units in a second.
-pub fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
 }
 
 /// What a text of a timestamp holds.

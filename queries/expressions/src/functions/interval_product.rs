@@ -7,47 +7,31 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    DurationNanosecondType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use arrow_array::types::{Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use arrow_array::{Array, ArrayRef, IntervalMonthDayNanoArray};
+use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::{Result, exec_datafusion_err, exec_err, internal_err};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
-
-/// The type of intervals.
-pub const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
-/// The type of differences of timestamps.
-pub const DIFFERENCE: DataType = DataType::Duration(TimeUnit::Nanosecond);
+use schema::durations::to_intervals;
 
 const DAYS_OF_MONTH: f64 = 30.0;
 const SECONDS_OF_DAY: f64 = 86_400.0;
-/// Below this a fraction of a day, and of a second, is what floats lose.
+/// In a second. A smaller part of a day or a second is an error of floats.
 const MICROS: f64 = 1e6;
 /// About 2⁶³ nanoseconds.
 const MOST_MICROS: f64 = 9.2e15;
 
-/// The function of an interval, or a difference, and an integer or a float, of which the latter alone `divides`.
+/// The function of an interval, or a difference of timestamps, and an integer or a float, of which the latter alone `divides`.
 pub fn function(divides: bool) -> Arc<ScalarUDF> {
     let signature = Signature::any(2, Volatility::Immutable);
     Arc::new(ScalarUDF::new_from_impl(IntervalProduct { divides, signature }))
 }
-
-/// An interval whose parts a function scales; none if it is too large.
-type Scaled<T> = fn(T, &dyn Fn(f64) -> f64) -> Option<T>;
 
 /// The product or the quotient as a function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct IntervalProduct {
     divides: bool,
     signature: Signature,
-}
-
-/// The difference of two timestamps, in nanoseconds, times a number or divided by one. A fraction is rounded to
-/// microseconds.
-fn of_nanoseconds(nanoseconds: i64, scaled: impl Fn(f64) -> f64) -> Option<i64> {
-    let micros = scaled(nanoseconds as f64 / 1e3).round_ties_even();
-    (micros.abs() < MOST_MICROS).then_some(micros as i64 * 1_000)
 }
 
 /// Each part times an integer.
@@ -83,30 +67,25 @@ fn of_fractions(interval: IntervalMonthDayNano, scaled: impl Fn(f64) -> f64) -> 
 }
 
 impl IntervalProduct {
-    /// The interval of each row times its number, by an integer and by a fraction of it.
-    fn of_rows<T: ArrowPrimitiveType>(
-        &self,
-        intervals: &ArrayRef,
-        numbers: &ArrayRef,
-        times: fn(T::Native, i64) -> Option<T::Native>,
-        of_fraction: Scaled<T::Native>,
-    ) -> Result<ArrayRef> {
+    fn of_rows(&self, intervals: &ArrayRef, numbers: &ArrayRef) -> Result<ArrayRef> {
+        let intervals = to_intervals(intervals);
         let by_integer = numbers.as_primitive_opt::<Int64Type>();
         let by_float = numbers.as_primitive_opt::<Float64Type>();
-        let made = intervals.as_primitive::<T>().iter().enumerate().map(|(row, interval)| {
+        let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+        let made = intervals.iter().enumerate().map(|(row, interval)| {
             let Some(interval) = interval.filter(|_| numbers.is_valid(row)) else { return Ok(None) };
             let made = match (by_integer, by_float) {
                 (Some(numbers), _) if !self.divides => times(interval, numbers.value(row)),
-                (_, Some(numbers)) if !self.divides => {
-                    of_fraction(interval, &|part| part * numbers.value(row))
-                }
-                (_, Some(numbers)) if numbers.value(row) == 0.0 => return exec_err!("division by zero"),
-                (_, Some(numbers)) => of_fraction(interval, &|part| part / numbers.value(row)),
+                (_, Some(numbers)) => match numbers.value(row) {
+                    0.0 if self.divides => return exec_err!("division by zero"),
+                    by if self.divides => of_fractions(interval, |part| part / by),
+                    by => of_fractions(interval, |part| part * by),
+                },
                 _ => return internal_err!("an interval is multiplied by a number"),
             };
             made.map(Some).ok_or_else(|| exec_datafusion_err!("the interval is too large"))
         });
-        Ok(Arc::new(made.collect::<Result<PrimitiveArray<T>>>()?))
+        Ok(Arc::new(made.collect::<Result<IntervalMonthDayNanoArray>>()?))
     }
 }
 
@@ -119,24 +98,13 @@ impl ScalarUDFImpl for IntervalProduct {
         &self.signature
     }
 
-    fn return_type(&self, given: &[DataType]) -> Result<DataType> {
-        Ok(given.first().cloned().unwrap_or(INTERVAL))
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Interval(IntervalUnit::MonthDayNano))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match ColumnarValue::values_to_arrays(&args.args)?.as_slice() {
-            [intervals, numbers] => Ok(ColumnarValue::Array(match intervals.data_type() {
-                DataType::Duration(_) => self.of_rows::<DurationNanosecondType>(
-                    intervals,
-                    numbers,
-                    i64::checked_mul,
-                    |nanoseconds, scaled| of_nanoseconds(nanoseconds, scaled),
-                )?,
-                _ => {
-                    let of_fraction = |interval, scaled: &dyn Fn(f64) -> f64| of_fractions(interval, scaled);
-                    self.of_rows::<IntervalMonthDayNanoType>(intervals, numbers, times, of_fraction)?
-                }
-            })),
+            [intervals, numbers] => Ok(ColumnarValue::Array(self.of_rows(intervals, numbers)?)),
             _ => internal_err!("an interval is multiplied by a number"),
         }
     }

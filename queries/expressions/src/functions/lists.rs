@@ -2,7 +2,7 @@
 //! type that it gives, and what computes it over the columns of a batch.
 //!
 //! Most of them only choose items: [`picks`] makes lists of places in a column. Equal items have equal bytes
-//! ([`items`](keys)), so that NaN is NaN, and 0 is -0.
+//! (`items`), so that NaN is NaN, and 0 is -0.
 //!
 //! - [`picks`]: lists by the places of their items.
 //! - [`made`]: lists of values, numbers and parts of texts.

@@ -10,6 +10,7 @@ use arrow_schema::{DataType, FieldRef, TimeUnit};
 use chrono::{Datelike, NaiveDate};
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err, internal_err};
 use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+use schema::instants::per_second;
 
 use super::of_general;
 use super::parts::part_of;
@@ -22,16 +23,6 @@ pub fn date_trunc() -> Arc<ScalarUDF> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct DateTrunc {
     general: Arc<ScalarUDF>,
-}
-
-/// The values of a unit in a second.
-fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
 }
 
 /// Timestamps, each cut down by `cut`, which is given and gives values of its unit.

@@ -19,7 +19,7 @@ use datafusion_common::{Result, ScalarValue, exec_datafusion_err, internal_err, 
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use schema::instants::UTC;
+use schema::instants::{UTC, per_second};
 
 /// Its name, which nobody types: AT TIME ZONE becomes a call of it.
 pub const NAME: &str = "at_time_zone";
@@ -48,10 +48,11 @@ fn relabelled(values: &ArrayRef, to: DataType) -> Result<ArrayRef> {
 fn offset(zone: &Tz, shown: NaiveDateTime) -> Option<i64> {
     // In a gap it is what it was before: clocks were put forward by a day at most.
     [0, 3, 27].into_iter().find_map(|hours| {
-        let offset = match zone.offset_from_local_datetime(&(shown - TimeDelta::hours(hours))) {
-            MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => offset,
-            MappedLocalTime::None => return None,
-        };
+        let offset =
+            match zone.offset_from_local_datetime(&shown.checked_sub_signed(TimeDelta::hours(hours))?) {
+                MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => offset,
+                MappedLocalTime::None => return None,
+            };
         Some(i64::from(offset.fix().local_minus_utc()))
     })
 }
@@ -59,12 +60,7 @@ fn offset(zone: &Tz, shown: NaiveDateTime) -> Option<i64> {
 /// The instants at which the clocks of a zone show these dates and times.
 fn instants(values: &ArrayRef, unit: TimeUnit, zone: &str, to: DataType) -> Result<ArrayRef> {
     let zone = Tz::from_str(zone)?;
-    let per_second = match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    };
+    let per_second = per_second(unit);
     let units = relabelled(values, DataType::Int64)?;
     let instant = |units: i64| {
         let nanos = units.rem_euclid(per_second) * (1_000_000_000 / per_second);

@@ -1,7 +1,7 @@
 //! What the parser reads in an inconvenient form is put into one form before names are looked at. The text of an
 //! expression stays the same: it may be the name of a column.
 //!
-//! - [`refused`]: clauses that are refused by name.
+//! - [`unsupported`]: clauses that are refused by name.
 //! - [`commas`]: joins whose condition reaches back over a comma.
 //! - [`distinct`]: how far the right side of IS DISTINCT FROM reaches.
 //! - [`grouping`]: GROUP BY with tuples, ROLLUP, CUBE and GROUPING SETS.

@@ -176,7 +176,7 @@ impl Push<'_> {
             let column = |id: ColumnId| places.get(&id).and_then(|place| from.get(*place)).copied();
             self.required.extend(required.iter().filter_map(|place| from.get(*place)));
             let own = moving.iter().cloned().map(|predicate| moved(predicate, &column)).collect();
-            let size = self.places.size(number);
+            let size = self.origins.size(number);
             inputs.push((self.push(input, number, own, false)?, from));
             number += size;
         }

@@ -52,7 +52,7 @@ impl Push<'_> {
     pub(super) fn join(&mut self, node: Join, at: usize, above: Vec<Predicate>) -> Result<Rel> {
         let Join { kind, left, right, predicates: on } = node;
         let left_at = at + 1;
-        let right_at = left_at + self.places.size(left_at);
+        let right_at = left_at + self.origins.size(left_at);
         let sides = Sides { left: *left, left_at, right: *right, right_at };
         match kind {
             JoinKind::AntiNullAware => self.null_aware(sides, on, above),
@@ -75,7 +75,7 @@ impl Push<'_> {
     }
 
     fn is_in(&self, id: ColumnId, top: usize) -> bool {
-        self.places.is_in(id, top)
+        self.origins.is_in(id, top)
     }
 
     /// Whether all columns of a predicate are made in a part of the tree.

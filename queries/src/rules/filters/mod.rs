@@ -8,7 +8,7 @@
 //! table does not guard one on another, which may be evaluated before the join.
 //!
 //! - [`predicate`]: what is known of a predicate.
-//! - [`places`]: in which part of a tree a column is made.
+//! - [`origins`]: in which part of a tree a column is made.
 //! - [`below`]: what moves below operators of one input.
 //! - [`joins`]: what moves into joins.
 //! - [`nulls`]: what predicates are where columns are NULL.
@@ -39,15 +39,15 @@ use predicate::Predicate;
 /// # Errors
 /// Those of simplifying expressions.
 pub fn push(rel: Rel, simplifier: &Simplifier) -> Result<Rel> {
-    let places = Origins::of(&rel);
+    let origins = Origins::of(&rel);
     let (required, facts) = (BTreeSet::new(), Facts::default());
-    Push { places: &places, simplifier, required, facts }.push(rel, 0, vec![], false)
+    Push { origins: &origins, simplifier, required, facts }.push(rel, 0, vec![], false)
 }
 
 /// Moves predicates down a tree.
 struct Push<'a> {
     /// Where columns of the tree are made, by the numbers of relations in a walk from the top.
-    places: &'a Origins,
+    origins: &'a Origins,
     simplifier: &'a Simplifier<'a>,
     /// Columns that are not NULL in any row that matters to what is above.
     required: BTreeSet<ColumnId>,

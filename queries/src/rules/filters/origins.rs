@@ -18,9 +18,9 @@ pub struct Origins {
 impl Origins {
     /// Numbers the relations of a tree.
     pub fn of(rel: &Rel) -> Origins {
-        let mut places = Origins::default();
-        places.add(rel);
-        places
+        let mut origins = Origins::default();
+        origins.add(rel);
+        origins
     }
 
     fn add(&mut self, rel: &Rel) -> usize {

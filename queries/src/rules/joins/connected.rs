@@ -18,31 +18,31 @@ use crate::rules::simplify::nodes::taken;
 
 /// Puts joins without keys off in a tree.
 pub fn connect(rel: Rel) -> Rel {
-    let places = Origins::of(&rel);
-    connected(rel, 0, &places)
+    let origins = Origins::of(&rel);
+    connected(rel, 0, &origins)
 }
 
 fn is_part(join: &Join) -> bool {
     join.kind == JoinKind::Inner && !join.predicates.iter().any(Expr::is_volatile)
 }
 
-fn connected(mut rel: Rel, at: usize, places: &Origins) -> Rel {
+fn connected(mut rel: Rel, at: usize, origins: &Origins) -> Rel {
     if let Rel::Join(join) = &rel
         && is_part(join)
     {
-        let Region { relations, tree } = Region::of(rel, at, places, &is_part);
+        let Region { relations, tree } = Region::of(rel, at, origins, &is_part);
         let starts: Vec<usize> = relations.iter().map(|(_, at)| *at).collect();
-        let relations = relations.into_iter().map(|(rel, at)| Some(connected(rel, at, places)));
+        let relations = relations.into_iter().map(|(rel, at)| Some(connected(rel, at, origins)));
         let mut relations: Vec<Option<Rel>> = relations.collect();
-        return match better(&tree, &starts, places) {
-            Some(order) => left_deep(order, tree.into_predicates(), &starts, places, &mut relations),
+        return match better(&tree, &starts, origins) {
+            Some(order) => left_deep(order, tree.into_predicates(), &starts, origins, &mut relations),
             None => rebuilt(tree, &mut relations),
         };
     }
     let mut number = at + 1;
     for input in rel.inputs_mut() {
-        let size = places.size(number);
-        *input = connected(taken(input), number, places);
+        let size = origins.size(number);
+        *input = connected(taken(input), number, origins);
         number += size;
     }
     rel
@@ -56,10 +56,10 @@ struct Edge {
 }
 
 impl Edge {
-    fn of(e: &Expr, starts: &[usize], places: &Origins) -> Option<Edge> {
-        let on = owners(e, starts, places)?;
+    fn of(e: &Expr, starts: &[usize], origins: &Origins) -> Option<Edge> {
+        let on = owners(e, starts, origins)?;
         let sides = equality(e).and_then(|(a, b)| {
-            let sides = [owners(a, starts, places)?, owners(b, starts, places)?];
+            let sides = [owners(a, starts, origins)?, owners(b, starts, origins)?];
             let is_key = sides.iter().all(|side| !side.is_empty())
                 && sides[0].iter().all(|place| sides[1].binary_search(place).is_err());
             is_key.then_some(sides)
@@ -75,26 +75,26 @@ impl Edge {
 
 /// The relations of each part that nothing connects with the others, in the order in which they are joined. `None` if
 /// the order of the text has as many keys.
-fn better(tree: &Tree, starts: &[usize], places: &Origins) -> Option<Vec<Vec<usize>>> {
-    let keyless = keyless(tree, starts, places).1;
+fn better(tree: &Tree, starts: &[usize], origins: &Origins) -> Option<Vec<Vec<usize>>> {
+    let keyless = keyless(tree, starts, origins).1;
     if starts.len() < 3 || keyless == 0 {
         return None;
     }
     let edges: Vec<Edge> =
-        tree.predicates().into_iter().filter_map(|e| Edge::of(e, starts, places)).collect();
+        tree.predicates().into_iter().filter_map(|e| Edge::of(e, starts, origins)).collect();
     let (order, with_keys) = order(starts.len(), &edges);
     (starts.len() - 1 - with_keys < keyless).then_some(order)
 }
 
 /// The relations of a tree, and how many of its joins have no key.
-fn keyless(tree: &Tree, starts: &[usize], places: &Origins) -> (BTreeSet<usize>, usize) {
+fn keyless(tree: &Tree, starts: &[usize], origins: &Origins) -> (BTreeSet<usize>, usize) {
     match tree {
         Tree::Relation(place) => (BTreeSet::from([*place]), 0),
         Tree::Join(join) => {
             let [(mut left, of_left), (mut right, of_right)] =
-                [keyless(&join.sides[0], starts, places), keyless(&join.sides[1], starts, places)];
+                [keyless(&join.sides[0], starts, origins), keyless(&join.sides[1], starts, origins)];
             let is_key = |e: &Expr| {
-                let Some([a, b]) = Edge::of(e, starts, places).and_then(|edge| edge.sides) else {
+                let Some([a, b]) = Edge::of(e, starts, origins).and_then(|edge| edge.sides) else {
                     return false;
                 };
                 let is_in =
@@ -192,14 +192,14 @@ fn left_deep(
     order: Vec<Vec<usize>>,
     predicates: Vec<Expr>,
     starts: &[usize],
-    places: &Origins,
+    origins: &Origins,
     relations: &mut [Option<Rel>],
 ) -> Rel {
     let places_in_order: BTreeMap<usize, usize> =
         order.iter().flatten().enumerate().map(|(step, place)| (*place, step)).collect();
     let mut at_step: BTreeMap<usize, Vec<Expr>> = BTreeMap::new();
     for e in predicates {
-        let on = owners(&e, starts, places).unwrap_or_else(|| (0..starts.len()).collect());
+        let on = owners(&e, starts, origins).unwrap_or_else(|| (0..starts.len()).collect());
         let step = on.iter().filter_map(|place| places_in_order.get(place)).max().copied().unwrap_or(0);
         at_step.entry(step).or_default().push(e);
     }

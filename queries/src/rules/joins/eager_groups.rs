@@ -61,13 +61,13 @@ struct Parted {
 }
 
 fn parted(node: &Aggregate, columns: &Columns) -> Option<Parted> {
-    let places = Origins::of(&node.input);
-    let Region { relations, tree } = Region::of((*node.input).clone(), 0, &places, &is_part);
+    let origins = Origins::of(&node.input);
+    let Region { relations, tree } = Region::of((*node.input).clone(), 0, &origins, &is_part);
     if !(3..=MOST_RELATIONS).contains(&relations.len()) {
         return None;
     }
     let starts: Vec<usize> = relations.iter().map(|(_, at)| *at).collect();
-    let owner = |id: ColumnId| region::owner(id, &starts, &places);
+    let owner = |id: ColumnId| region::owner(id, &starts, &origins);
     let of_keys: BTreeSet<usize> = node.keys.iter().map(|key| owner(*key)).collect::<Option<_>>()?;
     let mut asked = BTreeSet::new();
     for (_, call) in &node.calls {
@@ -79,7 +79,7 @@ fn parted(node: &Aggregate, columns: &Columns) -> Option<Parted> {
     }
     // With them those that no key is of, as far as predicates connect them.
     let predicates = tree.into_predicates();
-    let owners = |e: &Expr| region::owners(e, &starts, &places);
+    let owners = |e: &Expr| region::owners(e, &starts, &origins);
     let over: Vec<Vec<usize>> = predicates.iter().map(owners).collect::<Option<_>>()?;
     loop {
         let more: Vec<usize> = over
@@ -186,14 +186,14 @@ struct Cost {
 }
 
 fn cost(rel: &Rel) -> Option<Cost> {
-    let places = Origins::of(rel);
-    let Region { relations, tree } = Region::of(rel.clone(), 0, &places, &is_part);
+    let origins = Origins::of(rel);
+    let Region { relations, tree } = Region::of(rel.clone(), 0, &origins, &is_part);
     let starts: Vec<usize> = relations.iter().map(|(_, at)| *at).collect();
     let estimates: Vec<Estimate> = relations.iter().map(|(rel, _)| estimates::of_tree(rel)).collect();
     if !estimates.iter().all(|estimate| estimate.is_known) {
         return None;
     }
-    let parts = Parts::of(&tree, &|id| region::owner(id, &starts, &places))?;
+    let parts = Parts::of(&tree, &|id| region::owner(id, &starts, &origins))?;
     let graph = parts.graph(&estimates);
     let cost = graph.cost(&search::cheapest(&graph));
     Some(Cost { cost, rows: graph.rows_of_all() })

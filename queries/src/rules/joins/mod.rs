@@ -8,7 +8,7 @@
 //!
 //! - [`reduced`]: groups that a join asks for, before the order is looked for.
 //! - [`early`]: groups before a join, once the order is known.
-//! - [`partial`]: groups of some of the relations, before the order is looked for.
+//! - [`eager_groups`]: groups of some of the relations, before the order is looked for.
 //! - [`region`]: a tree of joins, taken apart.
 //! - [`connected`]: the order of the text without needless cross products.
 //! - [`conflicts`]: which joins may change places.
@@ -42,8 +42,8 @@ const LEAST_RELATIONS: usize = 3;
 /// Orders the joins of a tree.
 pub fn order(rel: Rel) -> Rel {
     let rel = connected::connect(rel);
-    let places = Origins::of(&rel);
-    ordered(rel, 0, &places).0
+    let origins = Origins::of(&rel);
+    ordered(rel, 0, &origins).0
 }
 
 /// Whether predicates may be evaluated on other rows than before: they neither fail nor change.
@@ -62,20 +62,20 @@ fn is_movable(join: &Join) -> bool {
 }
 
 /// A relation, the number of which is `at`, with the joins in it ordered, and its estimate.
-fn ordered(mut rel: Rel, at: usize, places: &Origins) -> (Rel, Estimate) {
+fn ordered(mut rel: Rel, at: usize, origins: &Origins) -> (Rel, Estimate) {
     if let Rel::Join(join) = &rel
         && is_movable(join)
     {
-        let Region { relations, tree } = Region::of(rel, at, places, &is_movable);
+        let Region { relations, tree } = Region::of(rel, at, origins, &is_movable);
         let starts = relations.iter().map(|(_, at)| *at).collect();
-        let relations = relations.into_iter().map(|(rel, at)| Some(ordered(rel, at, places))).collect();
-        return Joins { relations, starts, places }.ordered(tree);
+        let relations = relations.into_iter().map(|(rel, at)| Some(ordered(rel, at, origins))).collect();
+        return Joins { relations, starts, origins }.ordered(tree);
     }
     let mut number = at + 1;
     let mut estimates = Vec::new();
     for input in rel.inputs_mut() {
-        let size = places.size(number);
-        let (other, estimate) = ordered(taken(input), number, places);
+        let size = origins.size(number);
+        let (other, estimate) = ordered(taken(input), number, origins);
         *input = other;
         estimates.push(estimate);
         number += size;
@@ -90,7 +90,7 @@ struct Joins<'a> {
     relations: Vec<Option<(Rel, Estimate)>>,
     /// The numbers that they have in the tree, which grow.
     starts: Vec<usize>,
-    places: &'a Origins,
+    origins: &'a Origins,
 }
 
 impl Joins<'_> {
@@ -111,7 +111,7 @@ impl Joins<'_> {
         match tree {
             Tree::Relation(place) => region::relation(&mut self.relations, place),
             Tree::Join(join) if join.kind == JoinKind::Inner => {
-                let mut own = Joins { relations: vec![], starts: vec![], places: self.places };
+                let mut own = Joins { relations: vec![], starts: vec![], origins: self.origins };
                 let tree = self.inputs(Tree::Join(join), &mut own);
                 own.ordered(tree)
             }
@@ -150,7 +150,7 @@ impl Joins<'_> {
         if !estimates.iter().all(|estimate| estimate.is_known) {
             return None;
         }
-        let parts = Parts::of(tree, &|id| region::owner(id, &self.starts, self.places))?;
+        let parts = Parts::of(tree, &|id| region::owner(id, &self.starts, self.origins))?;
         let graph = parts.graph(&estimates);
         Some((parts, graph))
     }

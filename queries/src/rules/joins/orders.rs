@@ -206,8 +206,8 @@ fn check(seed: u64, tables: usize, kinds: &[JoinKind]) -> usize {
     let (rel, _) = make.tree(tables);
     let expected = rows(&rel);
     let shown = make.sample.columns.show_rel(&rel);
-    let places = Origins::of(&rel);
-    let Region { relations, tree } = Region::of(rel, 0, &places, &is_movable);
+    let origins = Origins::of(&rel);
+    let Region { relations, tree } = Region::of(rel, 0, &origins, &is_movable);
     if tree.is_inner() {
         return 0;
     }
@@ -220,7 +220,7 @@ fn check(seed: u64, tables: usize, kinds: &[JoinKind]) -> usize {
         })
         .collect();
     let of_relations: Vec<_> = relations.iter().flatten().map(|(_, estimate)| estimate.clone()).collect();
-    let parts = |tree: &Tree| Parts::of(tree, &|id| owner(id, &starts, &places)).unwrap();
+    let parts = |tree: &Tree| Parts::of(tree, &|id| owner(id, &starts, &origins)).unwrap();
     let graph = parts(&tree).graph(&of_relations);
     assert!(is_allowed(&graph, &tree.shape()), "the order of the text is not allowed: seed {seed}\n{shown}");
     assert!(is_allowed(&graph, &best(&graph, &tree)), "what is chosen is not allowed: seed {seed}\n{shown}");

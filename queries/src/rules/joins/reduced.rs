@@ -40,12 +40,12 @@ pub fn reduce(rel: &mut Rel, columns: &mut Columns) {
     if !joins_groups {
         return;
     }
-    let mut known = Known { places: Origins::of(rel), estimates: vec![] };
+    let mut known = Known { origins: Origins::of(rel), estimates: vec![] };
     known.estimate(rel);
     let mut chosen = BTreeMap::new();
     known.choose(rel, 0, &mut chosen);
     if !chosen.is_empty() {
-        apply(rel, 0, &mut chosen, &known.places, columns);
+        apply(rel, 0, &mut chosen, &known.origins, columns);
     }
 }
 
@@ -61,7 +61,7 @@ fn has_groups(rel: &Rel) -> bool {
 
 /// What is known of the relations of a tree, by their numbers in it.
 struct Known {
-    places: Origins,
+    origins: Origins,
     estimates: Vec<Estimate>,
 }
 
@@ -98,7 +98,7 @@ impl Known {
     /// Chooses what each aggregate of a tree is asked for, by the number of the aggregate.
     fn choose(&self, rel: &Rel, at: usize, chosen: &mut BTreeMap<usize, Wanted>) {
         if let Rel::Join(join) = rel {
-            let (left_at, right_at) = (at + 1, at + 1 + self.places.size(at + 1));
+            let (left_at, right_at) = (at + 1, at + 1 + self.origins.size(at + 1));
             let right_is_asked = !matches!(join.kind, JoinKind::Full | JoinKind::AntiNullAware);
             for e in &join.predicates {
                 let Some((left, right)) = self.sides(e, left_at, right_at) else { continue };
@@ -113,7 +113,7 @@ impl Known {
         let mut number = at + 1;
         for input in rel.inputs() {
             self.choose(input, number, chosen);
-            number += self.places.size(number);
+            number += self.origins.size(number);
         }
     }
 
@@ -121,7 +121,7 @@ impl Known {
     fn sides(&self, e: &Expr, left_at: usize, right_at: usize) -> Option<(ColumnId, ColumnId)> {
         let (a, b) = equality(e)?;
         let (a, b) = (a.as_column()?, b.as_column()?);
-        let is = |a, b| self.places.is_in(a, left_at) && self.places.is_in(b, right_at);
+        let is = |a, b| self.origins.is_in(a, left_at) && self.origins.is_in(b, right_at);
         if is(a, b) {
             Some((a, b))
         } else if is(b, a) {
@@ -141,7 +141,7 @@ impl Known {
         let Some(at) = aggregate_with(groups, at, key) else { return };
         let mut sources = Vec::new();
         self.collect(&Source { rel: other, at: other_at, column }, &mut sources);
-        for source in sources.into_iter().filter(|source| self.places.size(source.at) <= MOST_COPIED) {
+        for source in sources.into_iter().filter(|source| self.origins.size(source.at) <= MOST_COPIED) {
             let Some(saved) = self.saved(at + 1, key, &source) else { continue };
             let is_best = chosen.get(&at).is_none_or(|other| saved > other.saved);
             if is_best && is_repeatable(source.rel) && source.rel.free().is_empty() {
@@ -159,14 +159,14 @@ impl Known {
         all.push(Source { rel, at, column });
         match rel {
             Rel::Join(join) => {
-                let (left_at, right_at) = (at + 1, at + 1 + self.places.size(at + 1));
-                if self.places.is_in(column, left_at) && join.kind != JoinKind::Full {
+                let (left_at, right_at) = (at + 1, at + 1 + self.origins.size(at + 1));
+                if self.origins.is_in(column, left_at) && join.kind != JoinKind::Full {
                     self.collect(&Source { rel: &join.left, at: left_at, column }, all);
                 }
                 if !matches!(join.kind, JoinKind::Inner | JoinKind::Semi) {
                     return;
                 }
-                if self.places.is_in(column, right_at) {
+                if self.origins.is_in(column, right_at) {
                     self.collect(&Source { rel: &join.right, at: right_at, column }, all);
                 }
                 for (left, right) in join.predicates.iter().filter_map(|e| self.sides(e, left_at, right_at)) {
@@ -234,13 +234,13 @@ fn apply(
     rel: &mut Rel,
     at: usize,
     chosen: &mut BTreeMap<usize, Wanted>,
-    places: &Origins,
+    origins: &Origins,
     columns: &mut Columns,
 ) {
     let mut number = at + 1;
     for input in rel.inputs_mut() {
-        apply(input, number, chosen, places, columns);
-        number += places.size(number);
+        apply(input, number, chosen, origins, columns);
+        number += origins.size(number);
     }
     if let Rel::Aggregate(node) = rel
         && let Some(Wanted { key, source, column, .. }) = chosen.remove(&at)

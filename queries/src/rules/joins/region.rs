@@ -37,9 +37,9 @@ pub struct Joined {
 
 impl Region {
     /// The joins that are as `is_part` says, from a relation with the number `at` down.
-    pub fn of(rel: Rel, at: usize, places: &Origins, is_part: &dyn Fn(&Join) -> bool) -> Region {
+    pub fn of(rel: Rel, at: usize, origins: &Origins, is_part: &dyn Fn(&Join) -> bool) -> Region {
         let mut relations = Vec::new();
-        let tree = collect(rel, at, places, is_part, &mut relations);
+        let tree = collect(rel, at, origins, is_part, &mut relations);
         Region { relations, tree }
     }
 }
@@ -47,15 +47,15 @@ impl Region {
 fn collect(
     rel: Rel,
     at: usize,
-    places: &Origins,
+    origins: &Origins,
     is_part: &dyn Fn(&Join) -> bool,
     relations: &mut Vec<(Rel, usize)>,
 ) -> Tree {
     match rel {
         Rel::Join(join) if is_part(&join) => {
-            let right_at = at + 1 + places.size(at + 1);
-            let left = collect(*join.left, at + 1, places, is_part, relations);
-            let right = collect(*join.right, right_at, places, is_part, relations);
+            let right_at = at + 1 + origins.size(at + 1);
+            let left = collect(*join.left, at + 1, origins, is_part, relations);
+            let right = collect(*join.right, right_at, origins, is_part, relations);
             let Join { kind, predicates, .. } = join;
             Tree::Join(Box::new(Joined { kind, sides: [left, right], predicates, at }))
         }
@@ -67,17 +67,17 @@ fn collect(
 }
 
 /// The place of the relation that gives a column, by the numbers of the relations, which grow.
-pub fn owner(id: ColumnId, starts: &[usize], places: &Origins) -> Option<usize> {
-    let maker = places.maker(id)?;
+pub fn owner(id: ColumnId, starts: &[usize], origins: &Origins) -> Option<usize> {
+    let maker = origins.maker(id)?;
     let place = starts.partition_point(|start| *start <= maker).checked_sub(1)?;
     let start = *starts.get(place)?;
-    (maker < start + places.size(start)).then_some(place)
+    (maker < start + origins.size(start)).then_some(place)
 }
 
 /// The places of the relations whose columns an expression reads, in their order; `None` if a column is of none of them.
-pub fn owners(e: &Expr, starts: &[usize], places: &Origins) -> Option<Vec<usize>> {
+pub fn owners(e: &Expr, starts: &[usize], origins: &Origins) -> Option<Vec<usize>> {
     let mut owners: Vec<usize> =
-        e.columns().into_iter().map(|id| owner(id, starts, places)).collect::<Option<_>>()?;
+        e.columns().into_iter().map(|id| owner(id, starts, origins)).collect::<Option<_>>()?;
     owners.sort_unstable();
     owners.dedup();
     Some(owners)

@@ -16,7 +16,7 @@
 //!
 //! - [`equal`]: relations that stand several times in a statement become one.
 //! - [`inline`]: relations into the places of their readers.
-//! - [`filter`]: what the filters of readers say of a stage. [`work`]: about how much work a relation is.
+//! - [`filter`]: what the filters of readers say of a stage. [`cost`]: about how much work a relation is.
 //! - [`limited`]: how many rows readers want.
 
 mod cost;

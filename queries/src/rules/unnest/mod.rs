@@ -14,7 +14,7 @@
 //!   place, and nothing is joined.
 //!
 //! Modules of the first step:
-//! - [`places`]: what becomes of the relations in whose expressions subqueries stand.
+//! - [`relations`]: what becomes of the relations in whose expressions subqueries stand.
 //! - [`values`]: an expression, and what is known of the place where its value goes.
 //! - [`exists`]: EXISTS. [`quantified`]: ANY and ALL. [`scalar`]: the value of the only row. [`single`]: the error if there are several.
 //! - [`stages`]: subqueries that are run before the rest, equal ones once.

@@ -31,7 +31,7 @@ use crate::values::integer_text::{decimal, integer};
 /// The longest part of a value that a message shows, in bytes.
 const SHOWN: usize = 80;
 
-/// What is an error, and not NULL.
+/// What is an error, and not NULL, and which texts are numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Strictness {
     /// A value that is none of the type.

@@ -17,6 +17,7 @@ use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err};
 use datafusion_expr::ColumnarValue;
 use schema::durations::to_intervals;
+use schema::instants::per_second;
 
 /// Nanoseconds of a day.
 pub const DAY: i64 = 86_400_000_000_000;
@@ -237,12 +238,7 @@ impl<'a> Call<'a> {
 
 /// Nanoseconds of a unit.
 fn per_nanosecond(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1_000_000_000,
-        TimeUnit::Millisecond => 1_000_000,
-        TimeUnit::Microsecond => 1_000,
-        TimeUnit::Nanosecond => 1,
-    }
+    1_000_000_000 / per_second(unit)
 }
 
 /// An argument of text.
