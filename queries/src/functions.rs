@@ -12,8 +12,8 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 use expressions::functions::{
-    aggregates, average, encode, field, ifnull, lists, nullif, own, parts, percentile, prefix, quantified,
-    regression, rounding, sum, truncate, zone,
+    aggregates, average, encode, field, ifnull, lists, nullif, own, parts, percentile, quantified,
+    regression, rounding, substring, sum, truncate, zone,
 };
 
 use crate::binder::nested;
@@ -60,7 +60,7 @@ impl Functions {
     /// that [`table`] has. What is syntax is there too.
     fn new() -> Functions {
         let own_scalars = [
-            prefix::substr(),
+            substring::substr(),
             parts::date_part(),
             truncate::date_trunc(),
             encode::encode(),

@@ -17,6 +17,8 @@ EPOCH = datetime.datetime(1970, 1, 1)
 UNITS = {"Second": 10**9, "Millisecond": 10**6, "Microsecond": 10**3, "Nanosecond": 1}
 DAY = 86_400 * 10**9
 INTERVAL = re.compile(r"(-?\d+(?:\.\d+)?) (mons?|days?|hours?|mins?|secs?|years?)")
+#: An interval as palais prints it, of parts that are not 0.
+PRINTED = re.compile(r"(?:(-?\d+) years? ?)?(?:(-?\d+) months? ?)?(?:(-?\d+) days? ?)?(?:(-?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?")
 LENGTHS = {"year": 360 * DAY, "mon": 30 * DAY, "day": DAY, "hour": DAY // 24, "min": 60 * 10**9, "sec": 10**9}
 
 
@@ -154,7 +156,14 @@ def palais_type(name):
 
 
 def interval(text):
+    """An interval as Arrow prints it."""
     return sum(int(Decimal(number) * LENGTHS[unit.rstrip("s") if unit != "s" else unit]) for number, unit in INTERVAL.findall(text))
+
+
+def printed_interval(text):
+    years, months, days, sign, hours, minutes, seconds = PRINTED.fullmatch(text).groups(default="0")
+    clock = int(hours) * DAY // 24 + int(minutes) * DAY // 1440 + int(Decimal(seconds) * 10**9)
+    return (int(years) * 12 + int(months)) * LENGTHS["mon"] + int(days) * DAY + (-clock if sign == "-" else clock)
 
 
 def of_csv(rows, like):
@@ -172,7 +181,7 @@ def of_csv(rows, like):
             return timestamp(text)
         if kind == "X":
             return bytes.fromhex(text.removeprefix("\\x"))
-        return interval(text) if kind == "V" else text
+        return printed_interval(text) if kind == "V" else text
 
     singles = [i in like.singles for i in range(len(like.classes))]
     return Result(like.classes, [tuple(map(value, row, like.classes, singles)) for row in rows], like.singles)

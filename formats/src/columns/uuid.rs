@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray,
-};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
+
+use super::leaves;
 
 /// The key of an extension type's name in the metadata of a field.
 const EXTENSION: &str = "ARROW:extension:name";
@@ -59,37 +59,11 @@ pub fn read_type(field: &Field) -> DataType {
 
 /// A column of a field in the type in which it is read.
 pub fn as_text(column: &ArrayRef, field: &Field) -> ArrayRef {
-    fn list<O: OffsetSizeTrait>(column: &ArrayRef, item: &Field, read: FieldRef) -> ArrayRef {
-        let list = column.as_list::<O>();
-        let items = as_text(list.values(), item);
-        Arc::new(GenericListArray::new(read, list.offsets().clone(), items, list.nulls().cloned()))
-    }
-    if is_uuid(field) {
-        return text(column);
-    }
     if !has_uuid(field) {
         return column.clone();
     }
-    match (field.data_type(), read_type(field)) {
-        (DataType::List(item), DataType::List(read)) => list::<i32>(column, item, read),
-        (DataType::LargeList(item), DataType::LargeList(read)) => list::<i64>(column, item, read),
-        (DataType::FixedSizeList(item, size), DataType::FixedSizeList(read, _)) => {
-            let list = column.as_fixed_size_list();
-            let items = as_text(list.values(), item);
-            Arc::new(FixedSizeListArray::new(read, *size, items, list.nulls().cloned()))
-        }
-        (DataType::Map(entries, sorted), DataType::Map(read, _)) => {
-            let map = column.as_map();
-            let pairs: ArrayRef = Arc::new(map.entries().clone());
-            let pairs = as_text(&pairs, entries).as_struct().clone();
-            Arc::new(MapArray::new(read, map.offsets().clone(), pairs, map.nulls().cloned(), *sorted))
-        }
-        (DataType::Struct(fields), DataType::Struct(read)) => {
-            let columns = column.as_struct().columns().iter().zip(fields).map(|(c, field)| as_text(c, field));
-            Arc::new(StructArray::new(read, columns.collect(), column.nulls().cloned()))
-        }
-        _ => column.clone(),
-    }
+    let read = leaves::changed(column, &read_type(field), &|leaf, _| Ok(text(leaf)));
+    read.unwrap_or_else(|_| column.clone())
 }
 
 fn text(column: &ArrayRef) -> ArrayRef {

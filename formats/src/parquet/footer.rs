@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::{LogicalType, Type as PhysicalType};
+use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor};
 
@@ -34,7 +34,7 @@ pub struct Footer {
     schema: SchemaRef,
     /// As columns are decoded, with the annotation of UUIDs.
     decoded: SchemaRef,
-    /// The columns that are decoded as bytes and are INTERVAL.
+    /// The columns whose intervals are decoded as bytes.
     intervals: Vec<usize>,
     /// The length of the file in bytes.
     pub len: u64,
@@ -83,7 +83,8 @@ impl Footer {
                 }
             }
         }
-        let intervals = interval::columns(&metadata);
+        let file = metadata.file_metadata().schema_descr_ptr();
+        let intervals = interval::columns(metadata.file_metadata());
         let metadata = Arc::new(interval::as_bytes(metadata, &intervals)?);
         // An Arrow schema that lies in the file and can't be read must not stand in the way of the data.
         // Polars writes such a one for integers of 128 bits, which then are what the file itself says: 16 bytes.
@@ -91,8 +92,10 @@ impl Footer {
         let own = guarded(|| read(ArrowReaderOptions::new()))
             .or_else(|_| read(ArrowReaderOptions::new().with_skip_arrow_metadata(true)))?;
         let hinted = Arc::new(hints(&own));
-        let decoded =
-            with_intervals(with_uuids(&hinted, metadata.file_metadata().schema_descr()), &intervals);
+        let mut decoded = with_uuids(&hinted, &file);
+        if !intervals.is_empty() {
+            decoded = with_intervals(&decoded, &file);
+        }
         let (schema, decoded) = (Arc::new(read_schema(&decoded)), Arc::new(decoded));
         let metadata = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new().with_schema(hinted))
             .map_err(bad)?;
@@ -109,7 +112,7 @@ impl Footer {
         &self.decoded
     }
 
-    /// The columns (positions in [`Footer::schema`]) that the crate decodes as bytes, and that are INTERVAL.
+    /// The columns (positions in [`Footer::schema`]) whose intervals the crate decodes as bytes.
     pub fn intervals(&self) -> &[usize] {
         &self.intervals
     }
@@ -204,12 +207,12 @@ fn with_uuids(schema: &Schema, file: &SchemaDescriptor) -> Schema {
     })
 }
 
-fn with_intervals(schema: Schema, columns: &[usize]) -> Schema {
-    let fields = schema.fields().iter().enumerate().map(|(i, field)| match columns.contains(&i) {
+/// A schema with the type of intervals at those of its leaves that the file's schema calls so.
+fn with_intervals(schema: &Schema, file: &SchemaDescriptor) -> Schema {
+    with_leaves(schema, file, |field, leaf| match leaf.converted_type() == ConvertedType::INTERVAL {
         true => Arc::new(field.as_ref().clone().with_data_type(interval::TYPE)),
         false => field.clone(),
-    });
-    Schema::new(fields.collect::<Vec<_>>())
+    })
 }
 
 /// The schema that the crate is asked to decode into: views for text and bytes, so that nothing is copied.

@@ -15,6 +15,7 @@ use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use parquet::schema::types::{SchemaDescriptor, Type};
 
 use super::bad;
+use crate::columns::leaves;
 use crate::error::{Error, Result};
 
 /// The key of the Arrow schema in a file's metadata.
@@ -23,40 +24,32 @@ const ARROW_SCHEMA: &str = "ARROW:schema";
 /// The type in which such columns are read.
 pub const TYPE: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
-/// The columns that are INTERVAL, at the top level of a file without an Arrow schema.
-pub fn columns(metadata: &ParquetMetaData) -> Vec<usize> {
-    let file = metadata.file_metadata();
+/// The top-level columns that are INTERVAL or hold such values, of a file without an Arrow schema.
+pub fn columns(file: &FileMetaData) -> Vec<usize> {
     if file.key_value_metadata().is_some_and(|pairs| pairs.iter().any(|pair| pair.key == ARROW_SCHEMA)) {
         return Vec::new();
     }
-    let fields = file.schema_descr().root_schema().get_fields().iter().enumerate();
-    fields
-        .filter(|(_, field)| {
-            field.is_primitive() && field.get_basic_info().converted_type() == ConvertedType::INTERVAL
-        })
-        .map(|(column, _)| column)
-        .collect()
+    let descriptor = file.schema_descr();
+    let leaves = descriptor.columns().iter().enumerate();
+    let leaves = leaves.filter(|(_, leaf)| leaf.converted_type() == ConvertedType::INTERVAL);
+    let mut columns: Vec<usize> = leaves.map(|(leaf, _)| descriptor.get_column_root_idx(leaf)).collect();
+    columns.dedup();
+    columns
 }
 
-/// The metadata with these columns as bytes of fixed length.
+/// The metadata with the intervals in these columns as bytes of fixed length.
 pub fn as_bytes(metadata: ParquetMetaData, columns: &[usize]) -> Result<ParquetMetaData> {
     if columns.is_empty() {
         return Ok(metadata);
     }
     let file = metadata.file_metadata();
     let root = file.schema_descr().root_schema();
-    let plain = |(column, field): (usize, &Arc<Type>)| match columns.contains(&column) {
+    let fields = root.get_fields().iter().enumerate();
+    let fields = fields.map(|(column, field)| match columns.contains(&column) {
+        true => plain(field),
         false => Ok(field.clone()),
-        true => {
-            let info = field.get_basic_info();
-            let repetition = if info.has_repetition() { info.repetition() } else { Repetition::REQUIRED };
-            let bytes = Type::primitive_type_builder(field.name(), field.get_physical_type())
-                .with_length(12)
-                .with_repetition(repetition);
-            bytes.build().map(Arc::new).map_err(bad)
-        }
-    };
-    let fields = root.get_fields().iter().enumerate().map(plain).collect::<Result<Vec<_>>>()?;
+    });
+    let fields = fields.collect::<Result<Vec<_>>>()?;
     let root = Type::group_type_builder(root.name()).with_fields(fields).build().map_err(bad)?;
     let plain = FileMetaData::new(
         file.version(),
@@ -69,8 +62,36 @@ pub fn as_bytes(metadata: ParquetMetaData, columns: &[usize]) -> Result<ParquetM
     Ok(ParquetMetaData::new(plain, metadata.row_groups().to_vec()))
 }
 
+/// A field of a file's schema without the annotation, in all that it holds.
+fn plain(field: &Arc<Type>) -> Result<Arc<Type>> {
+    let info = field.get_basic_info();
+    let repetition = if info.has_repetition() { info.repetition() } else { Repetition::REQUIRED };
+    if field.is_group() {
+        let fields = field.get_fields().iter().map(plain).collect::<Result<Vec<_>>>()?;
+        let group = Type::group_type_builder(field.name()).with_fields(fields).with_repetition(repetition);
+        let group = group
+            .with_converted_type(info.converted_type())
+            .with_logical_type(info.logical_type_ref().cloned());
+        let group = group.with_id(info.has_id().then(|| info.id()));
+        return group.build().map(Arc::new).map_err(bad);
+    }
+    if info.converted_type() != ConvertedType::INTERVAL {
+        return Ok(field.clone());
+    }
+    let bytes = Type::primitive_type_builder(field.name(), field.get_physical_type());
+    bytes.with_length(12).with_repetition(repetition).build().map(Arc::new).map_err(bad)
+}
+
+/// A column in the type in which it is read, its intervals made of twelve bytes each.
+pub fn of_bytes(column: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    leaves::changed(column, to, &|leaf, to| match *to == TYPE {
+        true => intervals(leaf),
+        false => Ok(leaf.clone()),
+    })
+}
+
 /// A column of twelve bytes as intervals.
-pub fn of_bytes(column: &ArrayRef) -> Result<ArrayRef> {
+fn intervals(column: &ArrayRef) -> Result<ArrayRef> {
     let bytes = column.as_fixed_size_binary();
     let value = |row: usize| -> Result<Option<IntervalMonthDayNano>> {
         if bytes.is_null(row) {

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use arrow_schema::DataType;
 use bytes::Bytes;
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
@@ -26,8 +27,8 @@ pub struct Reader {
     adapter: Adapter,
     /// Where the column chunks lie, and their compressions.
     chunks: Vec<(Range<u64>, Compression)>,
-    /// The places among the columns read of those that are INTERVAL.
-    intervals: Vec<usize>,
+    /// The places among the columns read of those that hold intervals, and their types.
+    intervals: Vec<(usize, DataType)>,
 }
 
 impl Reader {
@@ -50,7 +51,8 @@ impl Reader {
             decoder = decoder.with_row_filter(filter);
         }
         let places = adapter.read().iter().enumerate();
-        let intervals = places.filter(|(_, c)| footer.intervals().contains(c)).map(|(i, _)| i).collect();
+        let intervals = places.filter(|(_, c)| footer.intervals().contains(c));
+        let intervals = intervals.map(|(i, c)| (i, footer.decoded().field(*c).data_type().clone())).collect();
         Ok(Reader { decoder: decoder.build().map_err(bad)?, adapter, chunks, intervals })
     }
 }
@@ -62,8 +64,8 @@ impl FileReader for Reader {
             DecodeResult::NeedsData(ranges) => Ok(Next::Need(ranges)),
             DecodeResult::Data(batch) => {
                 let mut columns = batch.columns().to_vec();
-                for &place in intervals.iter() {
-                    columns[place] = interval::of_bytes(&columns[place])?;
+                for (place, to) in intervals.iter() {
+                    columns[*place] = interval::of_bytes(&columns[*place], to)?;
                 }
                 Ok(Next::Batch(adapter.adapt(&columns, batch.num_rows())?))
             }

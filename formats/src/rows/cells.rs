@@ -1,11 +1,12 @@
 //! The values of columns by type, as encoders take them row by row.
 
+use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, RecordBatch, StringViewArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer, i256};
-use arrow_schema::{DataType, TimeUnit};
-use schema::durations::to_intervals;
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use schema::durations::{push_interval, to_intervals};
 use schema::text::types::sql_name;
 
 use super::parse::Half;
@@ -132,9 +133,22 @@ impl Cells {
             DataType::Dictionary(_, values) => return Cells::new(&cast(column, values)?),
             // The difference of two timestamps is an interval, and printed like one.
             DataType::Duration(_) => return Cells::new(&to_intervals(column)),
+            DataType::Interval(_) => Cells::Text(intervals(column)?),
             _ => Cells::Text(cast(column, &DataType::Utf8View)?.as_string_view().clone()),
         })
     }
+}
+
+/// The texts of intervals.
+fn intervals(column: &ArrayRef) -> Result<StringViewArray> {
+    let column = cast(column, &DataType::Interval(IntervalUnit::MonthDayNano))?;
+    let (mut texts, mut text) = (StringViewBuilder::with_capacity(column.len()), String::new());
+    for value in column.as_primitive::<IntervalMonthDayNanoType>() {
+        text.clear();
+        value.inspect(|value| push_interval(*value, &mut text));
+        texts.append_option(value.map(|_| &text));
+    }
+    Ok(texts.finish())
 }
 
 /// Why a type has no values here.

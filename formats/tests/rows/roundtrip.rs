@@ -232,8 +232,8 @@ fn other_types_of_strings_are_written_as_text() {
     let batch =
         RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
     let csv = write(&batch.schema(), std::slice::from_ref(&batch), &options("csv")).unwrap();
-    let text = "x,,01:00:00.000001,\\x0102,1 mins 30.000000000 secs,\n,l,,\\x0304,,\n\"y, z\",m,00:00:00,\\x05ff,\
-                -1.000000000 secs,\n";
+    let text = "x,,01:00:00.000001,\\x0102,00:01:30,\n,l,,\\x0304,,\n\"y, z\",m,00:00:00,\\x05ff,\
+                -00:00:01,\n";
     assert_eq!(String::from_utf8(csv).unwrap(), text);
 }
 

@@ -1,4 +1,4 @@
-//! Casts to text of values that Arrow's kernels write otherwise than SQL does: timestamps, intervals and floats.
+//! Casts to text of values that Arrow's kernels write otherwise than SQL does: timestamps, intervals, floats and bytes.
 
 use std::sync::Arc;
 
@@ -12,8 +12,10 @@ use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use schema::durations::push_interval;
 use schema::instants::{UTC, per_second};
 
+use crate::values::blob_text::push_blob;
 use crate::values::printed;
 
 /// Whether values of a type are cast to text here.
@@ -21,6 +23,9 @@ pub fn is_printed(from: &DataType) -> bool {
     match from {
         DataType::Timestamp(_, zone) => zone.as_deref().is_none_or(|zone| zone == UTC),
         DataType::Interval(IntervalUnit::MonthDayNano) | DataType::Float32 | DataType::Float64 => true,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            true
+        }
         _ => false,
     }
 }
@@ -49,7 +54,11 @@ impl PrintText {
                     printed::timestamp(value, per_second, is_instant, out);
                 })
             }
-            DataType::Interval(_) => each::<IntervalMonthDayNanoType>(values, printed::interval),
+            DataType::Interval(_) => each::<IntervalMonthDayNanoType>(values, push_interval),
+            DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_) => blobs(values)?,
             DataType::Float32 => each::<Float32Type>(values, |value, out| {
                 printed::float(value.into(), &format!("{value:e}"), out);
             }),
@@ -60,6 +69,18 @@ impl PrintText {
         };
         Ok(if self.to == DataType::Utf8View { texts } else { cast(&texts, &self.to)? })
     }
+}
+
+/// The text of bytes.
+fn blobs(values: &ArrayRef) -> Result<ArrayRef> {
+    let values = cast(values, &DataType::BinaryView)?;
+    let (mut texts, mut text) = (StringViewBuilder::with_capacity(values.len()), String::new());
+    for bytes in values.as_binary_view() {
+        text.clear();
+        bytes.inspect(|bytes| push_blob(bytes, &mut text));
+        texts.append_option(bytes.map(|_| &text));
+    }
+    Ok(Arc::new(texts.finish()))
 }
 
 /// The text of each value.

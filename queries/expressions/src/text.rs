@@ -1,10 +1,11 @@
 //! Casts of text that Arrow's kernels read otherwise than SQL does. They are to integers (where `'1.5'` and `'1e2'`
 //! would be none) and to decimals (where `'1.5e2'` would be none). Others are to intervals (where `'100'` would be
 //! months) and to times of day (where `'11'` would be one). The last are to timestamps, where `'2024-01-31 10:00'`
-//! would be none, and an offset would move one that has no time zone.
+//! would be none, and an offset would move one that has no time zone. And to bytes, where `'\x00'` would be four.
 
 use std::sync::Arc;
 
+use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
 use arrow_array::types::{
@@ -15,13 +16,14 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, IntervalUnit, TimeUnit};
-use datafusion_common::{Result as DfResult, ScalarValue, internal_err};
+use datafusion_common::{Result as DfResult, ScalarValue, exec_err, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 use schema::instants::{UTC, per_second};
 use schema::text::types::sql_name;
 
+use crate::values::blob_text::blob;
 use crate::values::integer_text::{decimal, integer};
 use crate::values::interval_text::interval;
 use crate::values::time_text::{time, timestamp};
@@ -30,6 +32,8 @@ use crate::values::time_text::{time, timestamp};
 pub fn is_read(to: &DataType) -> bool {
     match to {
         DataType::Interval(IntervalUnit::MonthDayNano)
+        | DataType::Binary
+        | DataType::BinaryView
         | DataType::Time32(_)
         | DataType::Time64(_)
         | DataType::Date32
@@ -78,6 +82,7 @@ impl ReadText {
                 Arc::new(units.with_precision_and_scale(precision, scale)?)
             }
             DataType::Date32 => self.each::<Date32Type>(text, |text| self.date(text))?,
+            DataType::Binary | DataType::BinaryView => self.bytes(text)?,
             DataType::Interval(_) => self.each::<IntervalMonthDayNanoType>(text, interval)?,
             DataType::Time32(TimeUnit::Second) => {
                 self.each::<Time32SecondType>(text, seconds(1_000_000_000))?
@@ -94,6 +99,33 @@ impl ReadText {
             }
             ref other => return internal_err!("text is not read as {other} here"),
         })
+    }
+
+    /// The bytes that texts stand for: letters, and `\x` with two digits for each byte that is none.
+    fn bytes(&self, text: &ArrayRef) -> DfResult<ArrayRef> {
+        let texts = cast(text, &DataType::Utf8View)?;
+        let (mut out, mut bytes) = (BinaryBuilder::new(), Vec::new());
+        let mut total = 0_usize;
+        for text in texts.as_string_view() {
+            bytes.clear();
+            match text.map(|text| (text, blob(text, &mut bytes))) {
+                None => out.append_null(),
+                Some((_, true)) => {
+                    total += bytes.len();
+                    if i32::try_from(total).is_err() {
+                        return exec_err!("a cast gives more than 2 GiB of bytes at once");
+                    }
+                    out.append_value(&bytes);
+                }
+                Some((_, false)) if self.safe => out.append_null(),
+                Some((text, false)) => {
+                    return exec_err!(
+                        "Cannot cast string '{text}' to value of BLOB type: letters of ASCII stand for their bytes, and \\x00 to \\xFF for others"
+                    );
+                }
+            }
+        }
+        Ok(cast(&(Arc::new(out.finish()) as ArrayRef), &self.to)?)
     }
 
     /// The days of a date, behind which a time of day may stand. What is written otherwise Arrow may know.

@@ -532,7 +532,7 @@ pub(super) fn keys_of(order_by: &OrderBy, width: usize) -> Result<Vec<OrderKey<'
             (0..width).map(|place| OrderKey { expr: &key.expr, place: Some(place), descending, nulls_first });
         return Ok(all.collect());
     }
-    let key = |key: &'_ OrderByExpr| (direction(key), place(&key.expr, width));
+    let key = |key: &'_ OrderByExpr| (direction(key), place(&key.expr, width, "ORDER BY"));
     keys.iter()
         .map(|written| {
             if written.with_fill.is_some() {
@@ -544,15 +544,15 @@ pub(super) fn keys_of(order_by: &OrderBy, width: usize) -> Result<Vec<OrderKey<'
         .collect()
 }
 
-/// The place that an expression is, counted from 0.
-fn place(e: &Ast, width: usize) -> Result<Option<usize>> {
+/// The place that an expression in a clause is, counted from 0.
+pub(super) fn place(e: &Ast, width: usize, clause: &str) -> Result<Option<usize>> {
     let Ast::Value(value) = e else { return Ok(None) };
     let ast::Value::Number(text, _) = &value.value else { return Ok(None) };
     let Ok(place) = text.parse::<usize>() else { return Ok(None) };
     match place.checked_sub(1).filter(|place| *place < width) {
         Some(place) => Ok(Some(place)),
         None => Err(Error::Invalid(format!(
-            "ORDER BY {place} is out of range: the result has {width} columns, counted from 1"
+            "{clause} {place} is out of range: the result has {width} columns, counted from 1"
         ))
         .at(value.span)),
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::ast::{Distinct, Expr as Ast, OrderBy, Select, SelectFlavor, SelectItem, Spanned};
 
-use super::query::{OrderKey, Range, distinct, keys_of, mapped, sorted};
+use super::query::{OrderKey, Range, distinct, keys_of, mapped, place, sorted};
 use super::scope::{Ctes, Env, Field, Scope};
 use super::syntax::commas;
 use super::unnest::Unnested;
@@ -157,7 +157,10 @@ impl<'a> Binder<'a> {
         let places = Places::of(&items);
         let on = match &select.distinct {
             Some(Distinct::On(keys)) => {
-                let keys = keys.iter().map(|key| self.order_target(key, None, (&items, &places), &above));
+                let keys = keys.iter().map(|key| {
+                    let place = place(key, items.len(), "DISTINCT ON")?;
+                    self.order_target(key, place, (&items, &places), &above)
+                });
                 Some(keys.collect::<Result<Vec<_>>>()?)
             }
             _ => None,

@@ -232,7 +232,7 @@ pub const ALL: &[Described] = &[
     of("Bytes", "md5", &[], "value", "VARCHAR", "The MD5 digest, in digits of the base 16.", "md5('abc')"),
     of("Bytes", "sha1", &[], "value", "VARCHAR", "The SHA-1 digest, in digits of the base 16.", "sha1('abc')"),
     of("Bytes", "sha224", &[], "value", "BLOB", "The SHA-224 digest.", "octet_length(sha224('abc'))"),
-    of("Bytes", "sha256", &[], "value", "BLOB", "The SHA-256 digest.", "octet_length(sha256('abc'))"),
+    of("Bytes", "sha256", &[], "value", "VARCHAR", "The SHA-256 digest, in hexadecimal digits.", "sha256('abc')"),
     of("Bytes", "sha384", &[], "value", "BLOB", "The SHA-384 digest.", "octet_length(sha384('abc'))"),
     of("Bytes", "sha512", &[], "value", "BLOB", "The SHA-512 digest.", "octet_length(sha512('abc'))"),
     of("Bytes", "digest", &[], "value, method VARCHAR", "BLOB", "The digest by a method.", "octet_length(digest('abc', 'sha256'))"),

@@ -57,7 +57,9 @@ impl Types {
                 if !(crate::compile::is_text(&text.data_type) || text.data_type.is_null()) {
                     return Err(wrong());
                 }
-                self.cast(text, &DataType::Binary, false)
+                // The bytes as they stand: a cast to the type of SQL would read `\x00` as one.
+                let bytes = self.cast(text, &DataType::LargeBinary, false)?;
+                self.cast(bytes, &DataType::Binary, false)
             }
             _ => Err(wrong()),
         }

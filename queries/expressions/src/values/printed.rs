@@ -1,9 +1,9 @@
-//! The text that a cast gives timestamps, intervals and floats, as PostgreSQL and DuckDB write them.
+//! The text that a cast gives timestamps and floats, as PostgreSQL and DuckDB write them.
 
 use std::fmt::Write;
 
-use arrow_array::types::IntervalMonthDayNano;
 use chrono::{Datelike, NaiveDate};
+use schema::durations::push_clock;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -23,30 +23,10 @@ pub fn timestamp(value: i64, per_second: i64, is_instant: bool, out: &mut String
         // A day that chrono does not know, thousands of centuries from now.
         None => push(out, format_args!("{days} days ")),
     }
-    clock(seconds.rem_euclid(86_400) as u64, units as u64 * (SECOND / per_second as u64), out);
+    push_clock(seconds.rem_euclid(86_400) as u64, units as u64 * (SECOND / per_second as u64), out);
     if is_instant {
         out.push_str("+00");
     }
-}
-
-/// Appends `1 year 2 months -3 days 04:05:06.5`: the parts that are not 0, each with its sign.
-pub fn interval(value: IntervalMonthDayNano, out: &mut String) {
-    let begin = out.len();
-    for (count, unit) in [(value.months / 12, "year"), (value.months % 12, "month"), (value.days, "day")] {
-        if count != 0 {
-            let plural = if count.unsigned_abs() == 1 { "" } else { "s" };
-            push(out, format_args!("{count} {unit}{plural} "));
-        }
-    }
-    if value.nanoseconds == 0 && out.len() > begin {
-        out.pop();
-        return;
-    }
-    if value.nanoseconds < 0 {
-        out.push('-');
-    }
-    let nanos = value.nanoseconds.unsigned_abs();
-    clock(nanos / SECOND, nanos % SECOND, out);
 }
 
 /// Appends the digits of a float that tell it from others: `0.1`, `1e-05`, `1.5e+16`, `inf`, `nan`. `exponential` is its
@@ -83,15 +63,6 @@ pub fn float(value: f64, exponential: &str, out: &mut String) {
     }
 }
 
-/// Appends `04:05:06.5`.
-fn clock(seconds: u64, nanos: u64, out: &mut String) {
-    push(out, format_args!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60));
-    if nanos != 0 {
-        let fraction = format!("{nanos:09}");
-        push(out, format_args!(".{}", fraction.trim_end_matches('0')));
-    }
-}
-
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     // A string takes all that is written.
     let _ = out.write_fmt(text);
@@ -122,21 +93,6 @@ mod tests {
         }
         assert_eq!(of(|out| timestamp(0, 1, true, out)), "1970-01-01 00:00:00+00");
         assert_eq!(of(|out| timestamp(i64::MAX, 1, false, out)), "106751991167300 days 15:30:07");
-    }
-
-    #[test]
-    fn intervals_have_the_parts_that_are_not_0() {
-        for ((months, days, nanos), text) in [
-            ((13, 1, 0), "1 year 1 month 1 day"),
-            ((-14, 3, 0), "-1 year -2 months 3 days"),
-            ((0, 0, 0), "00:00:00"),
-            ((0, 0, 360_000_500_000_000), "100:00:00.5"),
-            ((0, 2, -10_800_000_001_000), "2 days -03:00:00.000001"),
-            ((24, 0, 0), "2 years"),
-        ] {
-            let value = IntervalMonthDayNano::new(months, days, nanos);
-            assert_eq!(of(|out| interval(value, out)), text);
-        }
     }
 
     #[test]

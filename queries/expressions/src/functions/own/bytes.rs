@@ -2,6 +2,7 @@
 
 use arrow_array::ArrayRef;
 use datafusion_common::{Result, exec_datafusion_err, exec_err};
+use sha2::{Digest, Sha256};
 
 use super::arguments::Call;
 use super::{Own, ResultType, Takes};
@@ -67,6 +68,14 @@ pub(super) const FUNCTIONS: &[Own] = &[
         gives: ResultType::Text,
         total: true,
         compute: sha1,
+    },
+    Own {
+        name: "sha256",
+        takes: &[&[Takes::Bytes], &[Takes::OnlyText]],
+        more: None,
+        gives: ResultType::Text,
+        total: true,
+        compute: sha256,
     },
     Own {
         name: "format_bytes",
@@ -202,6 +211,13 @@ fn from_base64(call: &Call) -> Result<ArrayRef> {
 fn sha1(call: &Call) -> Result<ArrayRef> {
     with_bytes(call, |bytes, out| {
         sha1_of(bytes).iter().for_each(|word| out.push_str(&format!("{word:08x}")));
+        Ok(true)
+    })
+}
+
+fn sha256(call: &Call) -> Result<ArrayRef> {
+    with_bytes(call, |bytes, out| {
+        Sha256::digest(bytes).iter().for_each(|byte| out.push_str(&format!("{byte:02x}")));
         Ok(true)
     })
 }

@@ -263,7 +263,9 @@ fn epoch(call: &Call, unit: i64) -> Result<ArrayRef> {
             let instants = call.instants(0)?;
             call.give_integers(|row| {
                 let (day, nanos) = known!(instants.get(row));
-                whole(i128::from(day) * i128::from(DAY) + i128::from(nanos))
+                let nanos = i128::from(day) * i128::from(DAY) + i128::from(nanos);
+                // Rounded, halves away from 1970, as DuckDB has it.
+                whole(nanos + nanos.signum() * i128::from(unit / 2))
             })
         }
     }

@@ -6,6 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::arguments::{Call, known};
 use super::{Own, ResultType, Takes};
+use crate::functions::substring::places;
 
 const PART: &[&[Takes]] = &[&[Takes::Text, Takes::Integer]];
 
@@ -17,6 +18,14 @@ pub(super) const FUNCTIONS: &[Own] = &[
         gives: ResultType::Integer,
         total: true,
         compute: length,
+    },
+    Own {
+        name: "reverse",
+        takes: &[&[Takes::Text]],
+        more: None,
+        gives: ResultType::Text,
+        total: true,
+        compute: reverse,
     },
     Own {
         name: "left_grapheme",
@@ -49,6 +58,18 @@ fn length(call: &Call) -> Result<ArrayRef> {
     call.give_integers(|row| Ok(Some(known!(texts.get(row)).graphemes(true).count() as i64)))
 }
 
+fn reverse(call: &Call) -> Result<ArrayRef> {
+    let texts = call.text(0)?;
+    call.give_text(|row, out| {
+        let Some(text) = texts.get(row) else { return Ok(false) };
+        match text.is_ascii() && !text.contains('\r') {
+            true => out.extend(text.chars().rev()),
+            false => out.extend(text.graphemes(true).rev()),
+        }
+        Ok(true)
+    })
+}
+
 /// So many at the begin or the end; all but so many at the other one, if their number is negative.
 fn end(call: &Call, left: bool) -> Result<ArrayRef> {
     let (texts, numbers) = (call.text(0)?, call.integers(1)?);
@@ -63,22 +84,20 @@ fn end(call: &Call, left: bool) -> Result<ArrayRef> {
     })
 }
 
-/// Those at the places from `start` to `start + n - 1`, of which those below 1 are not there.
+/// A part as `substr` has it.
 fn substring(call: &Call) -> Result<ArrayRef> {
     let (texts, starts) = (call.text(0)?, call.integers(1)?);
     let sizes = (call.given() > 2).then(|| call.integers(2)).transpose()?;
     call.give_text(|row, out| {
         let size = match &sizes {
-            Some(sizes) => sizes.get(row),
-            None => Some(i64::MAX),
+            Some(sizes) => sizes.get(row).map(Some),
+            None => Some(None),
         };
         let (Some(text), Some(start), Some(size)) = (texts.get(row), starts.get(row), size) else {
             return Ok(false);
         };
-        let end = i128::from(start) + i128::from(size);
-        let places = (1_i128..).zip(text.graphemes(true));
-        let inside = places.filter(|(place, _)| *place >= i128::from(start) && *place < end);
-        out.extend(inside.map(|(_, grapheme)| grapheme));
+        let all: Vec<&str> = text.graphemes(true).collect();
+        out.extend(all[places(all.len(), start, size)].iter().copied());
         Ok(true)
     })
 }

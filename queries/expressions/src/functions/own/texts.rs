@@ -135,13 +135,11 @@ fn bar(call: &Call) -> Result<ArrayRef> {
         };
         let eighths = (long * 8.0) as usize;
         let width = width as usize;
-        let mut used = (eighths / 8).min(width);
+        let used = eighths / 8;
         (0..used).for_each(|_| out.push('█'));
-        if used < width {
-            out.push(PARTS[eighths % 8]);
-            used += 1;
-        }
-        (used..width).for_each(|_| out.push(' '));
+        let rest = eighths % 8;
+        out.extend((rest > 0).then_some(PARTS[rest]));
+        (used + usize::from(rest > 0)..width).for_each(|_| out.push(' '));
         Ok(true)
     })
 }
