@@ -94,11 +94,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The arguments. `query` is put before a statement that stands in the place of a command. `shell` is put where there
-/// are none and a user types.
+/// The arguments. `query` is put before a statement that stands in the place of a command. Where there are none, `shell`
+/// is put if a user types, and `query` if statements come from a file or a pipe.
 fn arguments() -> Vec<OsString> {
     let mut all: Vec<OsString> = std::env::args_os().collect();
-    if all.len() == 1 && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+    if all.len() == 1 && !std::io::stdin().is_terminal() {
+        all.push("query".into());
+    } else if all.len() == 1 && std::io::stdout().is_terminal() {
         all.push("shell".into());
     }
     // A statement that begins with a comment would be taken for a flag.

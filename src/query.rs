@@ -60,10 +60,10 @@ fn without_mark(text: String) -> String {
 fn text(sql: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
     match (sql, file) {
         (Some(sql), _) => Ok(sql.to_string()),
-        (None, Some(path)) => std::fs::read_to_string(path)
+        (None, Some(path)) if path != Path::new("-") => std::fs::read_to_string(path)
             .map(without_mark)
             .with_context(|| format!("{}: cannot read the statement", path.display())),
-        (None, None) => {
+        (None, _) => {
             let mut sql = String::new();
             std::io::stdin()
                 .read_to_string(&mut sql)

@@ -121,6 +121,9 @@ impl<'a> Binder<'a> {
         {
             return Ok(quantiles);
         }
+        if let Some(list) = self.top_values(function, env)? {
+            return Ok(list);
+        }
         let place = function.name.span();
         if let Some(over) = &function.over {
             return self.over(function, over, &written, env);

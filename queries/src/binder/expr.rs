@@ -6,8 +6,8 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr as Ast, Ident, Spanned,
-    TrimWhereField, UnaryOperator, Value, ValueWithSpan,
+    BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DataType as DataTypeName, DateTimeField, Expr as Ast,
+    Ident, Spanned, TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
 use sqlparser::tokenizer::Span;
 
@@ -16,12 +16,13 @@ use super::subqueries::subquery_of;
 use super::syntax::intervals;
 use super::{Binder, literal, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Kind, SubqueryKind};
-use crate::compile;
+use crate::compile::{self, is_text};
 use crate::dialect::{GLOB, IN};
 use crate::error::{Error, Result};
 use crate::meant;
 use crate::types::structs;
 use expressions::functions::json::Holds;
+use expressions::functions::own::uuids;
 use expressions::functions::zone;
 
 impl<'a> Binder<'a> {
@@ -108,15 +109,13 @@ impl<'a> Binder<'a> {
             Ast::Cast { kind, expr, data_type, .. } => {
                 let safe = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
                 let e = self.expr(expr, env)?;
-                let to = (&sql_type::written(data_type)?, &sql_type::holds(data_type));
-                self.types.cast_json(e, to, safe, &self.columns)
+                self.cast(e, data_type, safe)
             }
             Ast::TypedString(typed) => {
                 let Some(text) = typed.value.clone().into_string() else {
                     return Err(Error::Invalid(format!("{} takes a text", typed.data_type)));
                 };
-                let to = (&sql_type::written(&typed.data_type)?, &sql_type::holds(&typed.data_type));
-                self.types.cast_json(literal::text(&text), to, false, &self.columns)
+                self.cast(literal::text(&text), &typed.data_type, false)
             }
             Ast::Interval(_) => self.interval(e, env),
             Ast::Function(function) => self.function(function, env),
@@ -137,6 +136,15 @@ impl<'a> Binder<'a> {
             Ast::AllOp { left, compare_op, right } => self.compared_with(left, compare_op, true, right, env),
             other => self.special(other, env),
         }
+    }
+
+    /// A cast to the type of a name. If it is `safe`, what can't be cast is NULL.
+    fn cast(&mut self, value: Expr, to: &DataTypeName, safe: bool) -> Result<Expr> {
+        if *to == DataTypeName::Uuid && (is_text(&value.data_type) || value.data_type.is_null()) {
+            return self.call_named(if safe { uuids::TRY_CAST } else { uuids::CAST }, vec![value]);
+        }
+        let to = (&sql_type::written(to)?, &sql_type::holds(to));
+        self.types.cast_json(value, to, safe, &self.columns)
     }
 
     pub(super) fn exprs(&mut self, all: &[Ast], env: &Env<'_>) -> Result<Vec<Expr>> {
@@ -294,7 +302,10 @@ impl<'a> Binder<'a> {
                     false => Ok(value),
                 }
             }
-            None => Err(env.no_column(std::slice::from_ref(name), self.catalog)),
+            None => match place_of(name).and_then(|place| env.scope.shown().get(place)) {
+                Some(shown) => self.column(shown.field.id),
+                None => Err(env.no_column(std::slice::from_ref(name), self.catalog)),
+            },
         }
     }
 
@@ -395,6 +406,7 @@ impl<'a> Binder<'a> {
             BinaryOperator::StringConcat if is_list(&left) || is_list(&right) => {
                 self.types.lists_concatenated(left, right)
             }
+            BinaryOperator::PGStartsWith => self.call_named("starts_with", vec![left, right]),
             BinaryOperator::DuckIntegerDivide => self.types.integer_quotient(left, right),
             _ => {
                 let op = operator(op)?;
@@ -534,6 +546,12 @@ fn arrows(left: &Ast, right: &Ast) -> Option<Ast> {
 
 fn is_list(e: &Expr) -> bool {
     matches!(e.data_type, DataType::List(_))
+}
+
+/// The place, from 0, that a name such as `#1` stands for: that of a column of FROM.
+fn place_of(name: &Ident) -> Option<usize> {
+    let digits = name.value.strip_prefix('#').filter(|_| name.quote_style.is_none())?;
+    digits.parse::<usize>().ok()?.checked_sub(1)
 }
 
 /// The operator of the syntax.

@@ -318,6 +318,8 @@ impl<'a> Binder<'a> {
             _ => name,
         };
         let (rel, scope) = self.relation(bound, Some(&own), alias)?;
+        let has_name = is_series && alias.is_some_and(|alias| alias.columns.is_empty());
+        let scope = if has_name { scope.named_by_alias() } else { scope };
         Ok((rel, if is_series { scope.of_values() } else { scope }))
     }
 

@@ -8,7 +8,7 @@
 //! - `select`: one SELECT.
 //! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them; `orders`: aggregates that ask for
 //!   different orders.
-//! - [`window`]: functions over windows. `nested`: lists and what is in them; `unnest`: lists taken apart.
+//! - `top_values`: aggregates that give the first values of an order. [`window`]: functions over windows. `nested`: lists and what is in them; `unnest`: lists taken apart.
 //! - `expr`: expressions; `subqueries`: those that are queries; `call`: calls of functions; `literal`: constants; `patterns`: LIKE, GLOB and SIMILAR TO;
 //!   `sql_type`: names of types.
 //! - `pivot`: PIVOT and UNPIVOT; `nearest`: ASOF and POSITIONAL joins; `sample`: TABLESAMPLE.
@@ -37,6 +37,7 @@ mod sql_type;
 mod subqueries;
 mod syntax;
 mod table_functions;
+mod top_values;
 mod unnest;
 mod wildcard;
 pub mod window;

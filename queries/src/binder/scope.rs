@@ -68,6 +68,14 @@ pub struct Shown {
     pub field: Field,
     /// Whether USING or NATURAL has made it of a column of each side.
     pub is_merged: bool,
+    /// Another name that means it: that of the function whose values have the name of an alias.
+    also: Option<String>,
+}
+
+impl Shown {
+    fn names(&self) -> impl Iterator<Item = String> {
+        [Some(&self.field.name), self.also.as_ref()].into_iter().flatten().map(|name| name.to_lowercase())
+    }
 }
 
 /// The relations of a FROM.
@@ -102,7 +110,7 @@ impl Scope {
         let mut scope = Scope::default();
         for field in &relation.fields {
             scope.ids.insert(field.id);
-            scope.show(Shown { field: field.clone(), is_merged: false });
+            scope.show(Shown { field: field.clone(), is_merged: false, also: None });
         }
         scope.relations.push(relation);
         scope
@@ -110,7 +118,9 @@ impl Scope {
 
     fn show(&mut self, shown: Shown) {
         let place = self.shown.len();
-        self.by_name.entry(shown.field.name.to_lowercase()).or_default().push(place);
+        for name in shown.names() {
+            self.by_name.entry(name).or_default().push(place);
+        }
         self.shown.push(shown);
     }
 
@@ -147,8 +157,10 @@ impl Scope {
             });
         }
         for shown in self.shown.drain(border.shown..) {
-            if let Some(places) = self.by_name.get_mut(&shown.field.name.to_lowercase()) {
-                places.retain(|place| *place < border.shown);
+            for name in shown.names() {
+                if let Some(places) = self.by_name.get_mut(&name) {
+                    places.retain(|place| *place < border.shown);
+                }
             }
         }
     }
@@ -171,7 +183,7 @@ impl Scope {
         }
         let shown = std::mem::take(&mut self.shown);
         self.by_name.clear();
-        shown.into_iter().filter(|s| s.field.name.to_lowercase() != lower).for_each(|s| self.show(s));
+        shown.into_iter().filter(|s| s.names().all(|name| name != lower)).for_each(|s| self.show(s));
     }
 
     /// Whether a name without a relation's before it is that of a column.
@@ -202,6 +214,22 @@ impl Scope {
     /// Makes the row of its relation the only value.
     pub fn of_values(mut self) -> Scope {
         self.relations.iter_mut().for_each(|relation| relation.is_value = true);
+        self
+    }
+
+    /// Gives the only column of its relation the name of the relation. The name that it had means it as well.
+    pub fn named_by_alias(mut self) -> Scope {
+        let ([relation], [shown]) = (self.relations.as_mut_slice(), self.shown.as_slice()) else {
+            return self;
+        };
+        let (Some(name), [field]) = (&relation.name, relation.fields.as_mut_slice()) else { return self };
+        let had = std::mem::replace(&mut field.name, name.clone());
+        relation.by_name.insert(name.to_lowercase(), vec![0]);
+        let shown =
+            Shown { field: field.clone(), also: Some(had).filter(|had| !same(had, name)), ..shown.clone() };
+        self.by_name.clear();
+        self.shown.clear();
+        self.show(shown);
         self
     }
 

@@ -65,6 +65,8 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
         }
         Sql::Interval { fields: None, precision: None } => DataType::Interval(IntervalUnit::MonthDayNano),
         Sql::Numeric(info) | Sql::Decimal(info) => decimal(*info)?,
+        // An integer of 128 bits has 39 digits, the last of which is for a few values alone.
+        Sql::HugeInt => DataType::Decimal128(38, 0),
         Sql::Array(ArrayElemTypeDef::SquareBracket(item, None) | ArrayElemTypeDef::AngleBracket(item)) => {
             list_of(&arrow_type(item)?)
         }
@@ -95,6 +97,7 @@ fn of_name(name: &str) -> Option<DataType> {
         "integral" => DataType::Int32,
         "long" | "oid" => DataType::Int64,
         "uinteger" => DataType::UInt32,
+        "int128" => DataType::Decimal128(38, 0),
         "bpchar" => DataType::Utf8View,
         "timestamp_s" => DataType::Timestamp(TimeUnit::Second, None),
         "timestamp_ms" => DataType::Timestamp(TimeUnit::Millisecond, None),

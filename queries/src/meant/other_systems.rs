@@ -133,7 +133,7 @@ const SYNONYMS: &[(&[&str], &str)] = &[
     (&["MEDIUMINT", "SERIAL"], "INT"),
     (&["BIGSERIAL"], "BIGINT"),
     (&["UNSIGNED"], "INT UNSIGNED"),
-    (&["HUGEINT", "INT128", "UHUGEINT", "UINT128", "VARINT", "BIGNUM"], "DECIMAL(38, 0)"),
+    (&["UHUGEINT", "UINT128", "VARINT", "BIGNUM"], "DECIMAL(38, 0)"),
     (&["FLOAT32", "BINARY_FLOAT"], "FLOAT"),
     (&["FLOAT64", "BINARY_DOUBLE"], "DOUBLE"),
     (&["NUMBER", "DEC", "BIGDECIMAL", "BIGNUMERIC", "MONEY", "SMALLMONEY"], "DECIMAL(18, 2)"),

@@ -8,6 +8,7 @@
 //! - [`bytes`]: bytes as text, and sizes of things.
 //! - [`printing`]: `format` and `printf`.
 //! - [`calendar`], [`differences`], [`made`], [`buckets`]: dates and times.
+//! - [`uuids`]: casts to UUIDs.
 //! - [`time_formats`]: `strftime` and `strptime`.
 
 pub mod arguments;
@@ -24,6 +25,7 @@ pub(super) mod regular;
 mod similar;
 mod texts;
 mod time_formats;
+pub mod uuids;
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -239,6 +241,7 @@ fn lists() -> impl Iterator<Item = &'static Own> {
         similar::FUNCTIONS,
         time_formats::FUNCTIONS,
         texts::FUNCTIONS,
+        uuids::FUNCTIONS,
     ];
     lists.into_iter().flatten()
 }
