@@ -227,7 +227,7 @@ pub fn all() -> impl Iterator<Item = Arc<ScalarUDF>> {
 }
 
 fn lists() -> impl Iterator<Item = &'static Own> {
-    let lists: [&'static [Own]; 13] = [
+    let lists: [&'static [Own]; 14] = [
         buckets::FUNCTIONS,
         bytes::FUNCTIONS,
         calendar::FUNCTIONS,
