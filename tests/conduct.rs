@@ -385,6 +385,10 @@ fn memory_is_told_by_the_operator_that_keeps_it() {
 #[test]
 fn intervals_of_parquet_keep_their_months() {
     let python = std::env::var("PALAIS_PYTHON").unwrap_or_else(|_| ".venv/bin/python".into());
+    let write = |script: &str| {
+        let made = run(Command::new(&python).args(["-c", script]));
+        assert_eq!(made.code(), Some(0), "{}", made.stderr);
+    };
     let dir = Scratch::new(&[]);
     let file = dir.path("i.parquet");
     let script = format!(
@@ -392,8 +396,7 @@ fn intervals_of_parquet_keep_their_months() {
          to_seconds(i) end as v from range(4) t(i)) to '{}'\")",
         file.display()
     );
-    let made = run(Command::new(python).args(["-c", &script]));
-    assert_eq!(made.code(), Some(0), "{}", made.stderr);
+    write(&script);
     let rows =
         dir.rows("SELECT i, TIMESTAMP '2020-01-31 00:00:00' + v AS t FROM 'i.parquet' ORDER BY i", &[]);
     let times: Vec<&str> = rows.lines().map(|line| &line[..line.len().min(21)]).collect();
@@ -405,6 +408,22 @@ fn intervals_of_parquet_keep_their_months() {
     assert_eq!(
         palais(["query", &format!("SELECT count(v) AS n FROM '{}'", file.display())]).stdout,
         "n\n3\n"
+    );
+    // Within others too.
+    let script = format!(
+        "import duckdb; duckdb.execute(\"copy (select [v, null] as l, {{'a': 1, 'b': {{'v': v}}}} as s, map([1, 2], [v, v]) \
+         as m, 'abcdefghijkl'::blob as x, v from (select to_months(14) + to_days(3) + to_seconds(1.5) as v)) to '{}'\")",
+        file.display()
+    );
+    write(&script);
+    let v = "1 year 2 months 3 days 00:00:01.5";
+    assert_eq!(
+        dir.rows("SELECT l[1] AS l, s.b.v AS s, m[2] AS m, octet_length(x) AS x, v FROM 'i.parquet'", &[]),
+        format!("l,s,m,x,v\n{v},{v},{v},12,{v}\n")
+    );
+    assert_eq!(
+        dir.rows("SELECT s, l FROM 'i.parquet'", &[]),
+        format!("s,l\n\"{{a: 1, b: {{v: {v}}}}}\",\"[{v}, NULL]\"\n")
     );
 }
 

@@ -5,7 +5,7 @@
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
-//! - `aliases`, `comprehensions`, `exclude`, `filters`, `free_names`, `froms`, `joins`, `limits`, `materialized`,
+//! - `aliases`, `comprehensions`, `described`, `exclude`, `filters`, `free_names`, `froms`, `joins`, `limits`, `materialized`,
 //!   `named_tables`, `powers`, `samples`, `stars`, `structs`, `values`: what the parser reads in another dialect alone, or
 //!   not at all.
 //!   `said`: the tokens that they look at.
@@ -15,6 +15,7 @@ pub(crate) mod calls;
 mod comprehensions;
 pub mod copy;
 pub mod definitions;
+pub(crate) mod described;
 pub(crate) mod exclude;
 mod filters;
 mod free_names;
@@ -216,7 +217,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     let tokens = exclude::into_orders(tokens);
     let (tokens, wishes) = materialized::taken_out(tokens);
     let tokens = named_tables::selected(tokens);
-    let tokens = froms::selected(tokens);
+    let tokens = froms::selected(described::called(tokens));
     let tokens = samples::named(limits::percent(stars::like(aliases::behind(tokens))))?;
     let tokens = pivots::selected(joins::global(tokens)?)?;
     let reads = readers::occurs(&tokens);

@@ -9,7 +9,8 @@ use datafusion_expr::Operator;
 use schema::{Source, Table};
 use sqlparser::ast::{
     CteAsMaterialized, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint,
-    JoinOperator, ObjectName, Spanned, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
+    JoinOperator, ObjectName, Query, Spanned, Statement, TableAlias, TableFactor, TableFunctionArgs,
+    TableWithJoins,
 };
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Span;
@@ -29,6 +30,7 @@ use crate::functions::table;
 use crate::meant;
 use crate::names::same;
 use crate::parse;
+use crate::parse::described::DESCRIBE;
 use crate::parse::joins::{ByOrder, by_order};
 use crate::types::series;
 use crate::visitors;
@@ -111,6 +113,13 @@ impl<'a> Binder<'a> {
     ) -> Result<(Rel, Scope)> {
         match factor {
             TableFactor::Table { name, alias, args: Some(args), .. } => {
+                if let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Subquery(query)))] =
+                    args.args.as_slice()
+                    && same(&parse::table_name(name), DESCRIBE)
+                {
+                    let described = self.described(query, outer, ctes)?;
+                    return self.relation(described, Some(DESCRIBE), alias.as_ref());
+                }
                 self.table_function(name, args, alias.as_ref(), beside)
             }
             TableFactor::Table { name, alias, .. } => {
@@ -411,6 +420,27 @@ impl<'a> Binder<'a> {
         let text = |text| Expr::literal(ScalarValue::Utf8View(text));
         let rows = table::rows().into_iter().map(|row| row.into_iter().map(text).collect()).collect();
         Bound { rel: Rel::Values(Values { columns, rows }), fields }
+    }
+
+    /// The names and types of the columns of a query, which is not run.
+    fn described(
+        &mut self,
+        query: &Query,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
+        let bound = self.query(query, outer, ctes)?;
+        let text = |text: String| Expr::literal(ScalarValue::Utf8View(Some(text)));
+        let rows = bound.fields.iter().map(|field| {
+            let data_type = self.columns.read(field.id).data_type;
+            vec![text(field.name.clone()), text(expressions::text::shown(&data_type))]
+        });
+        let rows = rows.collect();
+        let fields: Vec<Field> = ["column_name", "column_type"]
+            .map(|name| Field { id: self.columns.add(name, DataType::Utf8View), name: name.to_string() })
+            .into();
+        let columns = fields.iter().map(|field| field.id).collect();
+        Ok(Bound { rel: Rel::Values(Values { columns, rows }), fields })
     }
 
     /// `transform('table', 'command', 'column TYPE, …')`.
