@@ -101,6 +101,7 @@ fn dialect(input: &Input) -> anyhow::Result<Dialect> {
         charset: input.encoding.clone(),
         skip: input.skip,
         comment: one("--comment", &input.comment)?,
+        comment_lines: false,
         escape: one("--escape", &input.escape)?,
         nulls: input.nullstr.as_deref().map(variables::nulls).unwrap_or_default(),
         decimal_separator,

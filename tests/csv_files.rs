@@ -298,6 +298,13 @@ fn what_is_clear_is_found() {
         ("t\n31.12.2024 10:00\n", "t TIMESTAMP", "2024-12-31T10:00:00"),
         ("v\n1.2.3\n10.11.12\n", "v VARCHAR", "1.2.3"),
         ("n\n\"1,234.5\"\n2\n", "n DOUBLE", "1234.5"),
+        ("# of July\na;b\n1;2\n  # late, and more\n3;4\n", "a BIGINT, b BIGINT", "1,2"),
+        ("# of July\n1,#f00\n2,#0f0\n", "column1 BIGINT, column2 VARCHAR", "1,#f00"),
+        ("# of July\na;b\n1;2#3;4\n5;6\n", "a BIGINT, b BIGINT", "1,2"),
+        ("# of July\nn\n1\n# late\n2\n", "n BIGINT", "1"),
+        ("#a,b\n1,2\n", "#a BIGINT, b BIGINT", "1,2"),
+        ("## of July\n#a,b\n1,2\n3,4\n", "#a BIGINT, b BIGINT", "1,2"),
+        ("tag,n\n#x,1\n", "tag VARCHAR, n BIGINT", "#x,1"),
         ("n;m\n1,5;1.5\n", "n VARCHAR, m DOUBLE", "\"1,5\",1.5"),
         ("n;m\n1,234;2\n", "n VARCHAR, m BIGINT", "\"1,234\",2"),
     ] {
@@ -308,6 +315,16 @@ fn what_is_clear_is_found() {
         assert_eq!(found.join(", "), columns, "{text}");
         assert_eq!(rows(&dir, &[], "FROM 'DIR/a.csv' LIMIT 1").trim_end(), first, "{text}");
     }
+    // Comments between rows, wherever they stand in the file and whatever is in them.
+    let mut text = "# \"of July\na;b\n".to_string();
+    for i in 0..100_000 {
+        text.push_str(&format!("{i};{}\n{}", i % 7, if i % 1000 == 3 { "# late; \"\n" } else { "" }));
+    }
+    write(&dir, "a.csv", text.as_bytes());
+    let sql = "SELECT count(*), sum(a), count(b) FROM 'DIR/a.csv'";
+    assert_eq!(rows(&dir, &[], sql), "100000,4999950000,100000\n");
+    let sql = "SELECT count(*), max(length(a)) FROM read_csv('DIR/a.csv', types = {'a': 'VARCHAR'})";
+    assert_eq!(rows(&dir, &[], sql), "100000,5\n");
     // Types that are given leave the formats that were found.
     write(&dir, "a.csv", b"d;n\n31.12.2024;1.234,56\n");
     let sql = "FROM read_csv('DIR/a.csv', types = {'n': 'DECIMAL(10, 2)'})";

@@ -13,6 +13,8 @@ pub struct Dialect {
     pub skip: u64,
     /// What a comment begins with, which ends with its line.
     pub comment: Option<u8>,
+    /// Whether a comment is a line of its own, so that none stands behind a record.
+    pub comment_lines: bool,
     /// Inside quotes, what makes the byte behind it one like any other. Quotes are doubled if there is none.
     pub escape: Option<u8>,
     /// The fields that are NULL. A bare empty field is if there are none.
@@ -38,6 +40,7 @@ impl Default for Dialect {
             charset: None,
             skip: 0,
             comment: None,
+            comment_lines: false,
             escape: None,
             nulls: Vec::new(),
             decimal_separator: b'.',

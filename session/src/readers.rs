@@ -48,6 +48,9 @@ pub fn table(reader: &Reader, name: &str, options: &OpenOptions) -> Result<Table
             if let schema::Source::Files(set) = &found.source {
                 // With types it is not looked for again.
                 options.dialect = set.format.dialect.clone().unwrap_or_default();
+                if set.format.encoding == "csv" {
+                    options.delimiter = Some(set.format.delimiter);
+                }
             }
             let is_of_files = |i: usize| match &found.source {
                 schema::Source::Files(set) => i < set.file_columns,

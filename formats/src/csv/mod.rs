@@ -4,10 +4,12 @@
 //! - `decode`: bytes to rows.
 //! - [`style`]: how other programs write values.
 //! - [`sniff`]: the delimiter of a file, and whether its first record has the names.
+//! - [`comments`]: whether lines of it are comments.
 //! - `encode`: rows to bytes.
 //! - `infer`: the columns of a file from its first records, and of a large file from [`samples`] too; `schema_probe`:
 //!   whether another has the same; `first`: whether all have a header or none.
 
+pub(crate) mod comments;
 mod count;
 mod decode;
 mod encode;

@@ -213,7 +213,7 @@ pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, 
 }
 
 /// Whether some column of records has nothing but values.
-fn has_values(records: &[Vec<String>]) -> bool {
+pub fn has_values(records: &[Vec<String>]) -> bool {
     let width = records.first().map_or(0, Vec::len);
     (0..width).any(|column| {
         let fields = records.iter().filter_map(|record| record.get(column)).map(|field| field.trim());

@@ -13,8 +13,8 @@ use super::unify::{Match, Unified};
 use super::{OpenOptions, assemble, hive, styles};
 use crate::compress::compression;
 use crate::compress::head::first_bytes;
-use crate::csv::sniff;
 use crate::csv::style::Style;
+use crate::csv::{comments, sniff};
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::jsonl;
@@ -22,7 +22,7 @@ use crate::parallel;
 use crate::registry::format;
 use crate::rows::quotes::Marks;
 use crate::rows::reader::BYTE_ORDER_MARK;
-use crate::rows::rewrite::{charset, first_text};
+use crate::rows::rewrite::{charset, first_text, without_comments};
 use crate::rows::samples;
 use crate::rows::schema_probe::{Like, SchemaProbe};
 use crate::rows::tagged::outer::LOOKED_AT;
@@ -222,12 +222,13 @@ fn base_options(
         Some(_) => csv_head(file, &mut format, delimiter)?,
         None => Vec::new(),
     };
-    let may_have_preamble =
-        given.is_none() && dialect.skip == 0 && dialect.comment.is_none() && options.header != Some(false);
-    if may_have_preamble && let Some((lines, found)) = sniff::preamble(&head, delimiter, format.quote) {
-        dialect.skip = lines;
+    if given.is_none()
+        && let Some(found) = besides_records(&head, delimiter, &format, &dialect, options.header)
+    {
+        (dialect.skip, dialect.comment, dialect.comment_lines) =
+            (found.skip, found.comment, found.comment_lines);
         format.set_dialect(&dialect);
-        head = csv_head(file, &mut format, Some(found))?;
+        head = csv_head(file, &mut format, Some(found.delimiter))?;
     }
     check_marks(&format)?;
     if sniff::has_lone_returns(&head, Marks { delimiter: format.delimiter, quote: format.quote }) {
@@ -250,6 +251,51 @@ fn base_options(
         format.set_dialect(&dialect);
     }
     Ok(format)
+}
+
+/// What stands in a csv file besides its records, and the delimiter of these.
+struct Besides {
+    skip: u64,
+    comment: Option<u8>,
+    comment_lines: bool,
+    delimiter: u8,
+}
+
+/// Finds what stands in a csv file besides its records, as far as the options don't say it: lines before the header, or
+/// comments. Where either would do, the lines are passed over, because a later value may begin as a comment does.
+fn besides_records(
+    head: &[u8],
+    delimiter: Option<u8>,
+    format: &FormatOptions,
+    dialect: &Dialect,
+    header: Option<bool>,
+) -> Option<Besides> {
+    if dialect.comment.is_some() {
+        return None;
+    }
+    let may_have_preamble = dialect.skip == 0 && header != Some(false);
+    let preamble = may_have_preamble
+        .then(|| sniff::preamble(head, delimiter, format.quote))
+        .flatten()
+        .map(|(skip, delimiter)| Besides { skip, comment: None, comment_lines: false, delimiter });
+    // What escapes decides which quotes end, and a comment may have any.
+    if dialect.escape.is_some() {
+        return preamble;
+    }
+    let mut head = Cow::Borrowed(head);
+    if head.len() < SNIFF_BYTES && !head.ends_with(b"\n") {
+        // The file ends here, so that its last record is whole.
+        head.to_mut().push(b'\n');
+    }
+    match comments::find(&head, delimiter, format.quote) {
+        Some(found) if preamble.is_none() || found.between => Some(Besides {
+            skip: dialect.skip,
+            comment: Some(comments::MARK),
+            comment_lines: found.lines,
+            delimiter: found.delimiter,
+        }),
+        _ => preamble,
+    }
 }
 
 /// Refuses a character that would mean two things.
@@ -352,13 +398,6 @@ fn csv_head(file: &FileEntry, format: &mut FormatOptions, delimiter: Option<u8>)
         head = first_text(file, format, most)?;
     }
     Ok(without_comments(&head, format.comment()).into_owned())
-}
-
-/// Text without the lines of which nothing is left but what a comment begins with.
-fn without_comments(text: &[u8], comment: Option<u8>) -> Cow<'_, [u8]> {
-    let Some(comment) = comment else { return Cow::Borrowed(text) };
-    let lines = text.split_inclusive(|byte| *byte == b'\n');
-    Cow::Owned(lines.filter(|line| line.trim_ascii() != [comment]).flatten().copied().collect())
 }
 
 /// Whether a csv file that begins with `head` has a header.

@@ -13,6 +13,8 @@
 //! is left, and the decoder passes it. Skipped lines are counted by the decoder. The offsets of bytes are not kept, and
 //! errors about values of such a file have none.
 
+use std::borrow::Cow;
+
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8};
 use schema::{Dialect, FileEntry, FormatOptions};
 
@@ -60,6 +62,22 @@ pub fn charset(name: &str) -> Result<Option<&'static Encoding>> {
     }
 }
 
+/// A csv text with its comments rewritten: of a line that is one, what it begins with is left. `lines` says that no
+/// comment stands behind a record.
+pub fn with_comments_rewritten(text: &[u8], comment: u8, lines: bool, marks: Marks) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    Rewriting { marks, comment: Some(comment), lines, escape: None, state: State::Line }
+        .rewrite(text, &mut out);
+    out
+}
+
+/// Text without the lines of which nothing is left but what a comment begins with.
+pub fn without_comments(text: &[u8], comment: Option<u8>) -> Cow<'_, [u8]> {
+    let Some(comment) = comment else { return Cow::Borrowed(text) };
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    Cow::Owned(lines.filter(|line| line.trim_ascii() != [comment]).flatten().copied().collect())
+}
+
 /// Rewrites text, as a decompressor behind another one.
 struct Rewriter {
     packed: Option<Box<dyn Decompressor>>,
@@ -88,6 +106,7 @@ impl Rewriter {
         let syntax = (dialect.comment.is_some() || dialect.escape.is_some()).then_some(Rewriting {
             marks,
             comment: dialect.comment,
+            lines: dialect.comment_lines,
             escape: dialect.escape,
             state: State::Line,
         });
@@ -222,6 +241,8 @@ impl Charset {
 struct Rewriting {
     marks: Marks,
     comment: Option<u8>,
+    /// Comments are whole lines.
+    lines: bool,
     escape: Option<u8>,
     state: State,
 }
@@ -251,7 +272,8 @@ impl Rewriting {
     fn rewrite(&mut self, text: &[u8], out: &mut Vec<u8>) {
         let Marks { delimiter, quote } = self.marks;
         // Where nothing escapes or begins a comment, a byte is looked for that is looked for anyway.
-        let (comment, escape) = (self.comment.unwrap_or(b'\n'), self.escape.unwrap_or(quote));
+        let behind_records = self.comment.filter(|_| !self.lines);
+        let (comment, escape) = (behind_records.unwrap_or(b'\n'), self.escape.unwrap_or(quote));
         let mut rest = text;
         while !rest.is_empty() {
             let run = match self.state {
@@ -287,7 +309,7 @@ impl Rewriting {
             State::Comment => (if byte == b'\n' { State::Line } else { State::Comment }, byte == b'\n'),
             // The character is left of a line that is a comment.
             State::Line | State::Indent if is_comment => (State::Comment, true),
-            _ if is_comment => (State::Comment, false),
+            _ if is_comment && !self.lines => (State::Comment, false),
             State::Line | State::Indent if byte == b' ' && delimiter != b' ' => (State::Indent, true),
             State::Line | State::Field | State::QuoteInQuoted if byte == quote => (State::Quoted, true),
             _ if byte == b'\n' => (State::Line, true),
@@ -341,6 +363,17 @@ mod tests {
         ] {
             for step in [1, 2, 3, 100] {
                 let found = rewritten(text.as_bytes(), &dialect, step).unwrap();
+                assert_eq!(String::from_utf8(found).unwrap(), expected, "{text:?} by {step}");
+            }
+        }
+        let lines = Dialect { comment: Some(b'#'), comment_lines: true, ..Dialect::default() };
+        for (text, expected) in [
+            ("# x \"\n  #y\r\na#b,#c\n", "#\n  #\na#b,#c\n"),
+            ("1,\"#\n#\",#\n", "1,\"#\n#\",#\n"),
+            ("x\"#\n\"y\"#\n", "x\"#\n\"y\"#\n"),
+        ] {
+            for step in [1, 2, 3, 100] {
+                let found = rewritten(text.as_bytes(), &lines, step).unwrap();
                 assert_eq!(String::from_utf8(found).unwrap(), expected, "{text:?} by {step}");
             }
         }
