@@ -15,6 +15,7 @@ use super::{braces, remote, suggest};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::store::input::{Input, STDIN};
+use crate::store::remote::is_remote;
 use crate::store::roots;
 
 /// A file at the moment when it was listed.
@@ -105,7 +106,7 @@ fn list_several(location: &str, several: &[String]) -> Result<Listing> {
 /// Whether a file is standard input, a pipe or a device.
 fn is_pipe(file: &Found) -> bool {
     let is_file = || roots::metadata(&file.path).is_ok_and(|meta| meta.is_file());
-    file.path.as_os_str() == STDIN || (file.bytes == 0 && !remote::is_remote(&file.path) && !is_file())
+    file.path.as_os_str() == STDIN || (file.bytes == 0 && !is_remote(&file.path) && !is_file())
 }
 
 /// Lists a path in which no character is a wildcard.
