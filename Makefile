@@ -57,7 +57,7 @@ test: tools venv others
 # Steps of `make test`, which has built what they run. Tests wait a lot, for time to pass and for processes.
 test-run:
 	@echo "== 3 of 5: tests"
-	cargo test --locked --release --workspace --no-fail-fast
+	$(PYTHON) tests/run.py
 
 test-oracle:
 	@echo "== 4 of 5: SQL tests, cookbook, functions, a wide table and random statements agree with DuckDB"

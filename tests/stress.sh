@@ -36,25 +36,6 @@ stop_all() {
 trap stop_all EXIT
 trap 'exit 130' INT TERM
 
-# A line for each program of tests: its name, the directory that it runs in, and the program.
-list_programs() {
-  cargo test --locked --release --workspace --no-run --message-format=json | python3 -c '
-import json, os, sys
-for line in sys.stdin:
-    note = json.loads(line)
-    if note["reason"] != "compiler-artifact" or not note["profile"]["test"] or not note["executable"]:
-        continue
-    target, place = note["target"], os.path.dirname(note["manifest_path"])
-    name = target["name"] if "test" in target["kind"] else "unit"
-    if place != os.getcwd():
-        name = os.path.basename(place) + "-" + name
-    elif name == "unit":
-        name = "unit-" + target["kind"][0]
-    if not sys.argv[1:] or name in sys.argv[1:]:
-        print(name, place, note["executable"], sep="\t")
-' "$@" | sort
-}
-
 # A file system in a file, each write of which waits for the disk, and a bound on that disk's bytes a second.
 # It is called where `set -e` has no effect: each step needs the one before.
 slow_disk() {
@@ -101,7 +82,7 @@ run_tests() (
   exit $failed
 )
 
-programs=$(list_programs "$@")
+programs=$(python3 tests/programs.py "$@")
 [ -n "$programs" ] || { echo "no test of these names: $*"; exit 1; }
 if [ "$slow" = yes ]; then
   echo "files of the tests lie on a disk of ${MEGABYTES:-8} MB a second"

@@ -172,11 +172,11 @@ impl Dialect for Palais {
     }
 
     fn is_identifier_start(&self, ch: char) -> bool {
-        GenericDialect.is_identifier_start(ch)
+        GenericDialect.is_identifier_start(ch) || is_symbol(ch)
     }
 
     fn is_identifier_part(&self, ch: char) -> bool {
-        GenericDialect.is_identifier_part(ch)
+        GenericDialect.is_identifier_part(ch) || is_symbol(ch)
     }
 
     as_generic! {
@@ -205,6 +205,11 @@ impl Dialect for Palais {
         supports_window_clause_named_window_reference, supports_window_function_null_treatment_arg,
         supports_with_fill, supports_xml_expressions,
     }
+}
+
+/// Whether a character outside of ASCII may stand in a name without quotes, as in PostgreSQL and DuckDB: `SELECT 🦆 FROM t`.
+fn is_symbol(ch: char) -> bool {
+    !ch.is_ascii() && !ch.is_whitespace() && !ch.is_control()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
 //! - `aliases`, `comprehensions`, `described`, `exclude`, `filters`, `free_names`, `froms`, `joins`, `limits`, `materialized`,
-//!   `named_tables`, `powers`, `samples`, `stars`, `structs`, `values`: what the parser reads in another dialect alone, or
+//!   `named_tables`, `powers`, `samples`, `stars`, `structs`, `trailing_commas`, `values`: what the parser reads in another dialect alone, or
 //!   not at all.
 //!   `said`: the tokens that they look at.
 
@@ -31,6 +31,7 @@ mod said;
 mod samples;
 pub(crate) mod stars;
 mod structs;
+mod trailing_commas;
 mod values;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -212,6 +213,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
         }
         None => tokens,
     };
+    let tokens = trailing_commas::taken_out(tokens);
     let tokens = values::behind_quantifiers(powers::carets(tokens));
     let tokens = structs::in_angles(filters::with_where(free_names::unreserved(tokens)));
     let tokens = exclude::into_orders(tokens);

@@ -8,7 +8,7 @@ use datafusion_expr::AggregateUDF;
 use expressions::functions::json::made::Makes;
 use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,
-    FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, OrderByExpr, Spanned,
+    FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, ObjectName, OrderByExpr, Spanned,
 };
 
 use super::scope::Env;
@@ -113,6 +113,9 @@ impl<'a> Binder<'a> {
             && function.over.is_none()
         {
             return self.listed(query, env);
+        }
+        if let Some(function) = of_column(function, env)? {
+            return self.function(&function, env);
         }
         let written = written(function)?;
         let name = written.name.as_str();
@@ -456,6 +459,28 @@ impl<'a> Binder<'a> {
 }
 
 /// The parts of a call.
+/// `name.upper()`: the function of that name, with a column as its first argument.
+fn of_column(function: &Function, env: &Env<'_>) -> Result<Option<Function>> {
+    let (Some(parts), FunctionArguments::List(list)) = (idents(&function.name), &function.args) else {
+        return Ok(None);
+    };
+    let Some((name, column)) = parts.split_last() else { return Ok(None) };
+    let column = match column {
+        [] => return Ok(None),
+        [one] if env.find(one)?.is_none() => return Ok(None),
+        [one] => Ast::Identifier(one.clone()),
+        several => Ast::CompoundIdentifier(several.to_vec()),
+    };
+    let mut list = list.clone();
+    list.args.insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(column)));
+    let args = FunctionArguments::List(list);
+    Ok(Some(Function { name: ObjectName::from(vec![name.clone()]), args, ..function.clone() }))
+}
+
+fn idents(name: &ObjectName) -> Option<Vec<Ident>> {
+    name.0.iter().map(|part| part.as_ident().cloned()).collect()
+}
+
 pub(super) fn written(function: &Function) -> Result<Written<'_>> {
     let name = match function.name.0.as_slice() {
         [part] => part.as_ident().map(|ident| ident.value.to_ascii_lowercase()),

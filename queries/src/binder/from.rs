@@ -422,7 +422,7 @@ impl<'a> Binder<'a> {
         Bound { rel: Rel::Values(Values { columns, rows }), fields }
     }
 
-    /// The names and types of the columns of a query, which is not run.
+    /// The columns of a query, which is not run, by DuckDB's names for what is told of them.
     fn described(
         &mut self,
         query: &Query,
@@ -430,13 +430,14 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
     ) -> Result<Bound> {
         let bound = self.query(query, outer, ctes)?;
-        let text = |text: String| Expr::literal(ScalarValue::Utf8View(Some(text)));
+        let text = |text: Option<String>| Expr::literal(ScalarValue::Utf8View(text));
         let rows = bound.fields.iter().map(|field| {
-            let data_type = self.columns.read(field.id).data_type;
-            vec![text(field.name.clone()), text(expressions::text::shown(&data_type))]
+            let data_type = expressions::text::shown(&self.columns.read(field.id).data_type);
+            let known = [field.name.clone(), data_type, "YES".into()].map(Some);
+            known.into_iter().chain([None, None, None]).map(text).collect()
         });
         let rows = rows.collect();
-        let fields: Vec<Field> = ["column_name", "column_type"]
+        let fields: Vec<Field> = ["column_name", "column_type", "null", "key", "default", "extra"]
             .map(|name| Field { id: self.columns.add(name, DataType::Utf8View), name: name.to_string() })
             .into();
         let columns = fields.iter().map(|field| field.id).collect();

@@ -1,4 +1,4 @@
-//! `STRUCT(a INT, b VARCHAR)` as a type, which the parser reads with angle brackets alone.
+//! `STRUCT(a INT, b VARCHAR)` as a type, which the parser reads with angle brackets alone. `ROW(a INT)` is another name for it.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -14,7 +14,7 @@ pub fn in_angles(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let is_name = |at: usize| matches!(said.token(at), Some(Token::Word(_)));
     // `FROM t AS struct(a, b)` names columns, and a call has expressions: neither has two words first.
     let is_type = |at: usize| {
-        said.is(at, "STRUCT")
+        said.is_one(at, &["STRUCT", "ROW"])
             && said.token(at + 1) == Some(&Token::LParen)
             && is_name(at + 2)
             && is_name(at + 3)
@@ -23,6 +23,9 @@ pub fn in_angles(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut changed = Vec::new();
     for at in (0..said.len()).filter(|at| is_type(*at)) {
         if let Some(end) = said.closing(at + 1) {
+            if said.is(at, "ROW") {
+                changed.push((said.before(at).len(), Token::make_word("STRUCT", None)));
+            }
             changed.push((said.before(at + 1).len(), Token::Lt));
             changed.push((said.before(end).len(), Token::Gt));
         }
@@ -48,6 +51,8 @@ mod tests {
                 r#"SELECT CAST(x AS STRUCT("a b" DECIMAL(10, 2), s STRUCT(c INT[])[]))"#,
                 r#"SELECT CAST(x AS STRUCT<"a b" DECIMAL(10,2), s STRUCT<c INT[]>[]>)"#,
             ),
+            ("SELECT x::ROW(a INT, b ROW(c INT))", "SELECT x::STRUCT<a INT, b STRUCT<c INT>>"),
+            ("SELECT row(a, b)", "SELECT row(a, b)"),
             ("SELECT x::MAP(INT, STRUCT(a INT))", "SELECT x::Map(INT, STRUCT<a INT>)"),
             ("SELECT a FROM t AS struct(a, b)", "SELECT a FROM t AS struct (a, b)"),
             ("SELECT struct(a IS NULL, b)", "SELECT STRUCT(a IS NULL, b)"),

@@ -1,0 +1,49 @@
+"""Runs the tests: `python3 tests/run.py [LANES]`.
+
+Programs of tests wait a lot, for time to pass and for processes. So several run at a time, 3 if not said otherwise, and
+what each prints is shown when it ends. Tests of documentation come last. The exit code is 1 if a test failed.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from programs import programs
+
+#: Those that take longest begin first, so that none runs alone at the end.
+LONG = ["hosts", "fingerprint", "slt", "nodes", "nodes_make", "cluster_faults", "limits", "sessions", "cluster", "watch"]
+
+
+def run(program):
+    """Name, exit code, output and seconds of a program."""
+    name, place, path = program
+    begin = time.monotonic()
+    environment = {**os.environ, "CARGO_MANIFEST_DIR": place}
+    done = subprocess.run(
+        [path], cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    return name, done.returncode, done.stdout.decode(errors="replace"), time.monotonic() - begin
+
+
+def main():
+    lanes = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    begins = {name: place for place, name in enumerate(LONG)}
+    all_of_them = sorted(programs(), key=lambda program: begins.get(program[0], len(LONG)))
+    failed = []
+    with ThreadPoolExecutor(lanes) as pool:
+        for name, code, output, seconds in pool.map(run, all_of_them):
+            print(f"     Running {name}, which took {seconds:.1f} s\n{output}", flush=True)
+            if code != 0:
+                failed.append(f"{name} (exit code {code})")
+    documented = subprocess.run(["cargo", "test", "--locked", "--release", "--workspace", "--doc", "--quiet"])
+    if documented.returncode != 0:
+        failed.append("tests of documentation")
+    for name in failed:
+        print(f"error: tests failed: {name}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
