@@ -2,6 +2,11 @@
 //! would be none) and to decimals (where `'1.5e2'` would be none). Others are to intervals (where `'100'` would be
 //! months) and to times of day (where `'11'` would be one). The last are to timestamps, where `'2024-01-31 10:00'`
 //! would be none, and an offset would move one that has no time zone.
+//!
+//! - [`nested`]: casts to lists, structs and maps.
+
+pub mod nested;
+mod parts;
 
 use std::sync::Arc;
 
@@ -92,6 +97,7 @@ impl ReadText {
                     self.each::<Int64Type>(text, |text| self.timestamp(text, unit, zone.is_some()))?;
                 cast(&integers, &self.to)?
             }
+            ref to if to.is_nested() => nested::values(text, to, self.safe)?,
             ref other => return internal_err!("text is not read as {other} here"),
         })
     }

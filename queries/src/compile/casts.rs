@@ -32,7 +32,7 @@ impl Compiler {
         if from == to {
             return Ok(value);
         }
-        if is_text(from) && text::is_read(to) {
+        if is_text(from) && (text::is_read(to) || text::nested::is_made(to)) {
             let read = Arc::new(ScalarUDF::new_from_impl(text::read(to.clone(), safe)));
             return self.call(read, vec![value], schema);
         }

@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_common::nested_struct::{requires_nested_struct_cast, validate_data_type_compatibility};
 use datafusion_expr::Operator;
-use expressions::text::shown;
+use expressions::text::{self, shown};
 
 use super::Types;
 use super::compared::is_bytes;
@@ -19,14 +19,17 @@ impl Types {
     /// `CAST(e AS to)`, or `TRY_CAST`, which is `safe`. A decimal that is not 0 is true.
     ///
     /// # Errors
-    /// There is no such cast. Nothing is cast to lists, structs and maps, and no number to a date, a time, an interval or
-    /// bytes, nor back: what Arrow makes of it depends on its units.
+    /// There is no such cast. Nothing but text is cast to lists, structs and maps, and no number to a date, a time, an
+    /// interval or bytes, nor back: what Arrow makes of it depends on its units.
     pub fn cast(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
         let from = &e.data_type;
         let is_null = e.as_literal().is_some_and(|value| value.is_null());
         if let Some(help) = no_number(from, to).filter(|_| !is_null) {
             let cast = if safe { "TRY_CAST" } else { "CAST" };
             return Err(Error::Unsupported(format!("{cast} from {} to {}{help}", shown(from), shown(to))));
+        }
+        if compile::is_text(from) && text::nested::is_made(to) {
+            return Ok(self.cast_to(e, to, safe));
         }
         if to.is_nested() && !from.is_nested() && !from.is_null() {
             return Err(Error::Unsupported(format!("CAST from {} to {}", shown(from), shown(to))));

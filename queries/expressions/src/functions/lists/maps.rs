@@ -1,7 +1,7 @@
 //! Maps: made of lists of keys and values, and taken apart again. No key is NULL or stands in a map twice; keys keep the
 //! order in which they are given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -125,12 +125,57 @@ fn maps(keys: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(MapArray::try_new(field.clone(), offsets, entries, nulls, false)?))
 }
 
+/// Maps of lists of keys and values that lie alike. If it is `safe`, a map is NULL whose keys can't be.
+///
+/// # Errors
+/// A key is NULL, or stands in a map twice.
+pub fn of_lists(keys: &ArrayRef, values: &ArrayRef, safe: bool) -> Result<ArrayRef> {
+    if !safe {
+        return maps(keys, values);
+    }
+    let mut wrong = BTreeSet::new();
+    wrong_keys(keys.as_list::<i32>(), &mut |row, _| {
+        wrong.insert(row);
+        Ok(())
+    })?;
+    if wrong.is_empty() {
+        return maps(keys, values);
+    }
+    let (key_lists, value_lists) = (Lists::of(keys)?, Lists::of(values)?);
+    let (mut of_keys, mut of_values) = (Picks::default(), Picks::default());
+    for row in 0..keys.len() {
+        match (key_lists.get(row), value_lists.get(row)) {
+            (Some(keys), Some(values)) if !wrong.contains(&row) => {
+                of_keys.extend(keys);
+                of_values.extend(values);
+                of_keys.end();
+                of_values.end();
+            }
+            _ => {
+                of_keys.null();
+                of_values.null();
+            }
+        }
+    }
+    let (key, value) = (item_of(keys.data_type()), item_of(values.data_type()));
+    maps(&of_keys.lists(key_lists.values(), &key)?, &of_values.lists(value_lists.values(), &value)?)
+}
+
 /// Refuses keys that are NULL, and those that stand in a map twice.
 fn check_keys(lists: &ListArray) -> Result<()> {
+    wrong_keys(lists, &mut |_, why| exec_err!("{why}"))
+}
+
+/// Tells of each list of keys, of which one is NULL or stands there twice, its row and why.
+fn wrong_keys(lists: &ListArray, tell: &mut dyn FnMut(usize, String) -> Result<()>) -> Result<()> {
     let keys = lists.values();
     let known = known(keys);
-    if (0..keys.len()).any(|at| !known(at)) {
-        return exec_err!("a key of a map is NULL");
+    let ranges =
+        || lists.value_offsets().windows(2).map(|ends| ends[0] as usize..ends[1] as usize).enumerate();
+    for (row, mut range) in ranges() {
+        if !range.all(&known) {
+            tell(row, "a key of a map is NULL".into())?;
+        }
     }
     let is_short = |row: usize| lists.value_length(row) < 2;
     if (0..lists.len()).all(is_short) {
@@ -139,13 +184,13 @@ fn check_keys(lists: &ListArray) -> Result<()> {
     let converter = Converter::new(&[(keys.data_type().clone(), false)])?;
     let rows = converter.rows(keys)?;
     let mut sorted: Vec<usize> = Vec::new();
-    for offsets in lists.value_offsets().windows(2) {
+    for (row, range) in ranges() {
         sorted.clear();
-        sorted.extend(offsets[0] as usize..offsets[1] as usize);
+        sorted.extend(range);
         sorted.sort_unstable_by(|a, b| rows.row(*a).cmp(&rows.row(*b)));
         if let Some(pair) = sorted.windows(2).find(|pair| rows.row(pair[0]) == rows.row(pair[1])) {
             let key = ScalarValue::try_from_array(keys, pair[0])?;
-            return exec_err!("the key {key} stands in a map twice");
+            tell(row, format!("the key {key} stands in a map twice"))?;
         }
     }
     Ok(())
