@@ -8,7 +8,9 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
+use expressions::functions::json::changed::{self, Change};
 use expressions::functions::json::made::{Form, Makes};
+use expressions::functions::json::merged::Nulls;
 use expressions::functions::json::path::Path;
 use expressions::functions::json::reader::Kind as JsonKind;
 use expressions::functions::json::reads::{Asks, Target};
@@ -46,8 +48,16 @@ pub enum Named {
     Object,
     /// `json_transform`, or its strict form.
     Transform(Strictness),
-    /// `json_merge_patch`.
-    MergePatch,
+    /// `json_merge_patch`, or `json_deep_merge`.
+    MergePatch(Nulls),
+    /// `json_merge_patch_diff`.
+    Diff,
+    /// `json_set` and the like.
+    Change(Change),
+    /// `json_normalize`.
+    Normalize,
+    /// `json_strip_nulls`.
+    StripNulls,
     /// `json_structure`.
     Structure,
     /// `json_pretty`.
@@ -58,7 +68,7 @@ pub enum Named {
 type Row = (&'static [&'static str], &'static [&'static [&'static str]], Named);
 
 /// The functions: the names of each, its arguments as a user reads them, and what it is.
-const NAMED: [Row; 20] = [
+const NAMED: [Row; 28] = [
     (
         &["json_extract", "json_extract_path"],
         &[&["JSON", "VARCHAR"], &["JSON", "BIGINT"], &["JSON", "VARCHAR[]"]],
@@ -96,7 +106,15 @@ const NAMED: [Row; 20] = [
         &[&["JSON", "VARCHAR"]],
         Named::Transform(Strictness::STRICT),
     ),
-    (&["json_merge_patch"], &[&["JSON", "JSON", "…"]], Named::MergePatch),
+    (&["json_merge_patch"], &[&["JSON", "JSON", "…"]], Named::MergePatch(Nulls::Remove)),
+    (&["json_deep_merge"], &[&["JSON", "JSON", "…"]], Named::MergePatch(Nulls::Keep)),
+    (&["json_merge_patch_diff"], &[&["JSON", "JSON"]], Named::Diff),
+    (&["json_set"], &[&["JSON", "VARCHAR", "value"]], Named::Change(Change::Set)),
+    (&["json_insert"], &[&["JSON", "VARCHAR", "value"]], Named::Change(Change::Insert)),
+    (&["json_replace"], &[&["JSON", "VARCHAR", "value"]], Named::Change(Change::Replace)),
+    (&["json_remove"], &[&["JSON", "VARCHAR"]], Named::Change(Change::Remove)),
+    (&["json_normalize"], &[&["JSON"]], Named::Normalize),
+    (&["json_strip_nulls"], &[&["JSON"]], Named::StripNulls),
     (&["json_structure"], &[&["JSON"]], Named::Structure),
     (&["json_pretty"], &[&["JSON"]], Named::Pretty),
 ];
@@ -170,10 +188,16 @@ impl Types {
             Named::Contains if args.len() == 2 => {
                 call(written, OfJson::Contains, args.into_iter().map(text).collect::<Result<_>>()?)
             }
-            Named::MergePatch if args.len() > 1 => {
-                call(written, OfJson::MergePatch, args.into_iter().map(text).collect::<Result<_>>()?)
+            Named::MergePatch(nulls) if args.len() > 1 => {
+                call(written, OfJson::MergePatch(nulls), args.into_iter().map(text).collect::<Result<_>>()?)
             }
-            Named::Contains | Named::MergePatch => return Err(wrong()),
+            Named::Diff if args.len() == 2 => {
+                call(written, OfJson::Diff, args.into_iter().map(text).collect::<Result<_>>()?)
+            }
+            Named::Normalize => call(written, OfJson::Normalize, vec![text(only(args)?)?]),
+            Named::StripNulls => call(written, OfJson::StripNulls, vec![text(only(args)?)?]),
+            Named::Change(change) => self.json_changed(written, change, args, columns, &wrong)?,
+            Named::Contains | Named::MergePatch(_) | Named::Diff => return Err(wrong()),
             Named::Value => self.to_json(written, Makes::Value, vec![only(args)?], columns)?,
             Named::List => match only(args)? {
                 list if matches!(list.data_type, DataType::List(_) | DataType::Null) => {
@@ -219,6 +243,38 @@ impl Types {
             t if t.is_nested() => self.to_json("to_json", Makes::Value, vec![e], columns),
             _ => Err(wrong()),
         }
+    }
+
+    /// JSON with another value where a path leads to: text is JSON there, and anything else is made JSON.
+    fn json_changed(
+        &self,
+        written: &str,
+        change: Change,
+        args: Vec<Expr>,
+        columns: &Columns,
+        wrong: &dyn Fn() -> Error,
+    ) -> Result<Expr> {
+        let mut args = args.into_iter();
+        let (Some(json), Some(path)) = (args.next(), args.next()) else { return Err(wrong()) };
+        if !(is_text(&path.data_type) || is_null(&path)) {
+            return Err(wrong());
+        }
+        if let Some(text) = text_of(&path) {
+            changed::check(written, &Path::of(text)?)?;
+        }
+        let mut taken = vec![self.json_text(json, columns, wrong)?, self.coerced(path, &DataType::Utf8View)?];
+        match (change, args.next(), args.next()) {
+            (Change::Remove, None, None) => {}
+            (Change::Set | Change::Insert | Change::Replace, Some(new), None) => {
+                let is_json = is_text(&new.data_type) || new.data_type.is_null();
+                taken.push(match is_json {
+                    true => self.coerced(new, &DataType::Utf8View)?,
+                    false => self.to_json("to_json", Makes::Value, vec![new], columns)?,
+                });
+            }
+            _ => return Err(wrong()),
+        }
+        Ok(call(written, OfJson::Change(change), taken))
     }
 
     /// What is asked of the values that a path leads to.

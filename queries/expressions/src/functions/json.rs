@@ -9,15 +9,21 @@
 //! - [`reads`]: what is asked of values: `json_extract`, `json_type` and the like.
 //! - [`made`]: JSON of values: `to_json`, `json_object`.
 //! - [`transform`]: values of JSON: `json_transform`, and casts.
-//! - `merged`, `contained`, `structure`: `json_merge_patch`, `json_contains`, `json_structure` and `json_pretty`.
+//! - [`changed`]: `json_set`, `json_insert`, `json_replace` and `json_remove`.
+//! - [`merged`], `differing`: `json_merge_patch`, `json_deep_merge` and `json_merge_patch_diff`.
+//! - `rewritten`: `json_normalize` and `json_strip_nulls`.
+//! - `contained`, `structure`: `json_contains`, `json_structure` and `json_pretty`.
 //! - [`rows`]: `json_each` and `json_tree`.
 
+pub mod changed;
 mod contained;
+mod differing;
 pub mod made;
-mod merged;
+pub mod merged;
 pub mod path;
 pub mod reader;
 pub mod reads;
+mod rewritten;
 pub mod rows;
 mod structure;
 pub mod tape;
@@ -36,7 +42,9 @@ use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use self::changed::Change;
 use self::made::{Form, Makes};
+use self::merged::Nulls;
 use self::reader::{Reader, Wrong};
 use self::reads::{Asks, Target};
 use self::rows::Part;
@@ -130,7 +138,15 @@ pub enum OfJson {
     /// Makes values of a type that has JSON at these places.
     Transform(DataType, Holds, Strictness),
     /// Changes the first argument by the others.
-    MergePatch,
+    MergePatch(Nulls),
+    /// What changes the first argument into the second one.
+    Diff,
+    /// Changes what a path leads to.
+    Change(Change),
+    /// Puts fields in the order of their keys.
+    Normalize,
+    /// Leaves out the fields that are null.
+    StripNulls,
     /// The types of the values in it.
     Structure,
     /// A line for each member.
@@ -167,7 +183,11 @@ impl OfJson {
             OfJson::Checked { .. }
             | OfJson::Make(..)
             | OfJson::Enclosed(..)
-            | OfJson::MergePatch
+            | OfJson::MergePatch(_)
+            | OfJson::Diff
+            | OfJson::Change(_)
+            | OfJson::Normalize
+            | OfJson::StripNulls
             | OfJson::Structure
             | OfJson::Pretty => DataType::Utf8View,
         }
@@ -181,13 +201,19 @@ impl OfJson {
             | OfJson::Checked { .. }
             | OfJson::Make(..)
             | OfJson::Enclosed(..)
-            | OfJson::MergePatch
+            | OfJson::MergePatch(_)
+            | OfJson::Diff
+            | OfJson::Change(_)
+            | OfJson::StripNulls
             | OfJson::Structure => Holds::Json,
             OfJson::Transform(_, holds, _) => holds.clone(),
             OfJson::Rows { part, .. } if part.is_json() => Holds::Json.in_lists(),
-            OfJson::Read(..) | OfJson::IsValid | OfJson::Contains | OfJson::Pretty | OfJson::Rows { .. } => {
-                Holds::Nothing
-            }
+            OfJson::Read(..)
+            | OfJson::IsValid
+            | OfJson::Contains
+            | OfJson::Normalize
+            | OfJson::Pretty
+            | OfJson::Rows { .. } => Holds::Nothing,
         }
     }
 
@@ -228,7 +254,11 @@ impl OfJson {
             OfJson::Make(makes, forms) => made::make(call, *makes, forms),
             OfJson::Enclosed(begin, end) => made::enclosed(call, begin, end),
             OfJson::Transform(_, holds, strictness) => transform::transform(call, holds, *strictness),
-            OfJson::MergePatch => merged::patch(call),
+            OfJson::MergePatch(nulls) => merged::patch(call, *nulls),
+            OfJson::Diff => differing::diff(call),
+            OfJson::Change(change) => changed::change(call, *change),
+            OfJson::Normalize => rewritten::normalize(call),
+            OfJson::StripNulls => rewritten::strip_nulls(call),
             OfJson::Structure => structure::structure(call),
             OfJson::Pretty => structure::pretty(call),
             OfJson::Rows { part, is_tree } => rows::rows(call, *part, *is_tree),

@@ -1,4 +1,4 @@
-//! `json_merge_patch`: JSON that is changed by JSON (RFC 7396).
+//! `json_merge_patch`: JSON that is changed by JSON (RFC 7396), and `json_deep_merge`, where null changes nothing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,8 +10,17 @@ use super::tape::Tape;
 use super::writer::{normal, quoted};
 use crate::functions::own::arguments::Call;
 
+/// What the null of a patch does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Nulls {
+    /// It takes a field away.
+    Remove,
+    /// It leaves a field as it is.
+    Keep,
+}
+
 /// Each argument changes what those before it have given. NULL makes NULL of that, and is changed into the next one.
-pub fn patch(call: &Call) -> Result<ArrayRef> {
+pub fn patch(call: &Call, nulls: Nulls) -> Result<ArrayRef> {
     let columns = (0..call.given()).map(|at| call.text(at)).collect::<Result<Vec<_>>>()?;
     call.give_text(|row, out| {
         let mut so_far: Option<String> = None;
@@ -30,7 +39,8 @@ pub fn patch(call: &Call) -> Result<ArrayRef> {
                     let tape = |text| Tape::of(text).map_err(|wrong| wrong.error(text));
                     let (old, new) = (tape(before)?, tape(text)?);
                     match old.is_object(0) && new.is_object(0) {
-                        true => merge(Some((&old, 0)), (&new, 0), &mut next),
+                        true => merge(Some((&old, 0)), (&new, 0), nulls, &mut next),
+                        false if nulls == Nulls::Keep && new.kind(0) == Kind::Null => old.write(0, &mut next),
                         false => new.write(0, &mut next),
                     }
                 }
@@ -44,12 +54,17 @@ pub fn patch(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-/// Adds an object with the fields of another one. First come those of the old object that the new one does not name,
-/// then the new ones. `null` takes a field away.
-fn merge(old: Option<(&Tape<'_>, usize)>, (new, patch): (&Tape<'_>, usize), out: &mut String) {
+/// Adds an object with the fields of another one. First come those of the old object that the new one does not name, or names to
+/// keep them, then the new ones.
+fn merge(old: Option<(&Tape<'_>, usize)>, (new, patch): (&Tape<'_>, usize), nulls: Nulls, out: &mut String) {
     let mut before: HashMap<String, usize> = HashMap::new();
-    let named: HashSet<String> =
-        new.members(patch).filter_map(|(key, _)| key).map(|key| new.key(key).into_owned()).collect();
+    let keeps = |value| nulls == Nulls::Keep && new.kind(value) == Kind::Null;
+    let named: HashSet<String> = new
+        .members(patch)
+        .filter(|(_, value)| !keeps(*value))
+        .filter_map(|(key, _)| key)
+        .map(|key| new.key(key).into_owned())
+        .collect();
     out.push('{');
     let begin = out.len();
     let field = |key: &str, out: &mut String| {
@@ -60,8 +75,8 @@ fn merge(old: Option<(&Tape<'_>, usize)>, (new, patch): (&Tape<'_>, usize), out:
     if let Some((old, object)) = old {
         for (key, value) in old.members(object) {
             let Some(key) = key.map(|key| old.key(key)) else { continue };
+            before.entry(key.clone().into_owned()).or_insert(value);
             if named.contains(key.as_ref()) {
-                before.entry(key.into_owned()).or_insert(value);
                 continue;
             }
             field(&key, out);
@@ -70,13 +85,14 @@ fn merge(old: Option<(&Tape<'_>, usize)>, (new, patch): (&Tape<'_>, usize), out:
     }
     for (key, value) in new.members(patch) {
         let Some(key) = key.map(|key| new.key(key)) else { continue };
+        let known = before.get(key.as_ref()).copied();
         match new.kind(value) {
-            Kind::Null => {}
+            Kind::Null if nulls == Nulls::Remove || old.is_some() => {}
             Kind::Object => {
                 field(&key, out);
-                let known = before.get(key.as_ref()).copied();
                 let old = old.zip(known).map(|((old, _), value)| (old, value));
-                merge(old.filter(|(old, value)| old.is_object(*value)), (new, value), out);
+                let old = old.filter(|(old, value)| old.is_object(*value));
+                merge(old, (new, value), nulls, out);
             }
             _ => {
                 field(&key, out);

@@ -22,22 +22,27 @@ pub struct Path {
     steps: Vec<Step>,
 }
 
+/// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Step {
+pub(super) struct Step {
     /// Whether it is taken from each value below too, which two points say.
     is_deep: bool,
-    to: To,
+    /// What it leads to.
+    pub(super) to: To,
 }
 
 /// What a step leads to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum To {
+pub(super) enum To {
     /// The first member of an object that has this key.
     Key(String),
     /// The item of an array at a place, from 0 on.
     Item(u64),
-    /// The item at a place from the end, the last of which is 1.
+    /// The item at a place from the end, the last of which is 1. As DuckDB has it, what is read at 0 is the first item, and what
+    /// is added there stands behind the last one.
     FromEnd(u64),
+    /// The place behind the last item.
+    Behind,
     /// A key of an object, or the item of an array at the place that it says.
     Either(String, Option<u64>),
     /// All members of an object.
@@ -102,6 +107,11 @@ impl Path {
         self.steps.iter().any(|step| step.is_deep || matches!(step.to, To::Fields | To::Items | To::Members))
     }
 
+    /// Its steps.
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
     /// The bytes of the value that it leads to in a text, none if there is no such value. All of the text is read.
     ///
     /// # Errors
@@ -112,13 +122,16 @@ impl Path {
             let found = match &step.to {
                 To::Key(key) => field(&mut reader, text, key)?,
                 To::Item(place) => reader.enter(false)? && item(&mut reader, *place)?,
+                To::FromEnd(0) => reader.enter(false)? && item(&mut reader, 0)?,
                 To::FromEnd(place) => from_end(&mut reader, *place)?,
                 To::Either(key, place) => match (reader.is_at_object(), place) {
                     (true, _) => field(&mut reader, text, key)?,
                     (false, Some(place)) => reader.enter(false)? && item(&mut reader, *place)?,
                     (false, None) => reader.value().map(|_| false)?,
                 },
-                To::Fields | To::Items | To::Members | To::Nothing => reader.value().map(|_| false)?,
+                To::Fields | To::Items | To::Members | To::Behind | To::Nothing => {
+                    reader.value().map(|_| false)?
+                }
             };
             if !found {
                 reader.finish()?;
@@ -164,21 +177,42 @@ impl To {
     /// Adds what it leads to from a value.
     fn of(&self, tape: &Tape<'_>, value: usize, into: &mut Vec<usize>) {
         match (self, tape.is_object(value)) {
-            (To::Key(key) | To::Either(key, _), true) => into.extend(tape.field(value, key)),
             (To::Fields, true) | (To::Items, false) | (To::Members, _) => {
                 into.extend(tape.members(value).map(|(_, member)| member));
             }
-            (To::Item(place) | To::Either(_, Some(place)), false) => {
-                let place = usize::try_from(*place).unwrap_or(usize::MAX);
-                into.extend(tape.members(value).nth(place).map(|(_, member)| member));
-            }
+            _ => into.extend(self.member(tape, value)),
+        }
+    }
+
+    /// The member of a value that it leads to, if it leads to one at most.
+    pub(super) fn member(&self, tape: &Tape<'_>, value: usize) -> Option<usize> {
+        let item = |place: usize| tape.members(value).nth(place).map(|(_, member)| member);
+        match (self, tape.is_object(value)) {
+            (To::Key(key) | To::Either(key, _), true) => tape.field(value, key),
+            (To::Item(place) | To::Either(_, Some(place)), false) => item(usize::try_from(*place).ok()?),
+            (To::FromEnd(0), false) => item(0),
             (To::FromEnd(place), false) => {
-                let place = usize::try_from(*place).unwrap_or(usize::MAX);
-                if let Some(place) = tape.length(value).checked_sub(place) {
-                    into.extend(tape.members(value).nth(place).map(|(_, member)| member));
-                }
+                item(tape.length(value).checked_sub(usize::try_from(*place).ok()?)?)
             }
-            _ => {}
+            _ => None,
+        }
+    }
+
+    /// The key of a field that it may lead to.
+    pub(super) fn as_key(&self) -> Option<&str> {
+        match self {
+            To::Key(key) | To::Either(key, _) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// Whether it leads behind the last item of an array of so many.
+    pub(super) fn is_behind(&self, items: usize) -> bool {
+        match self {
+            To::Item(place) | To::Either(_, Some(place)) => usize::try_from(*place) == Ok(items),
+            To::FromEnd(0) | To::Behind => true,
+            To::Either(key, None) => key == "-",
+            _ => false,
         }
     }
 }
@@ -332,7 +366,7 @@ impl Parser<'_> {
         }
         let hash = self.takes(b'#');
         if hash && self.takes(b']') {
-            return Ok(To::Nothing);
+            return Ok(To::Behind);
         }
         let from_end = self.takes(b'-');
         let digits = self.at;
@@ -342,7 +376,7 @@ impl Parser<'_> {
         let place: Option<u64> = self.text[digits..self.at].parse().ok().filter(|place| *place < u64::MAX);
         match place {
             Some(place) if (from_end || !hash) && self.takes(b']') => {
-                Ok(if from_end && place > 0 { To::FromEnd(place) } else { To::Item(place) })
+                Ok(if from_end { To::FromEnd(place) } else { To::Item(place) })
             }
             _ => self.wrong(begin),
         }
