@@ -114,7 +114,8 @@ impl Casts {
         let (mut named, mut unnamed) = (Vec::new(), Vec::new());
         for (row, value) in values.iter().enumerate() {
             let Some(text) = value.as_deref() else { continue };
-            (named.clear(), unnamed.clear());
+            named.clear();
+            unnamed.clear();
             let is_tuple = text.trim_start().starts_with('(');
             let read = match is_tuple {
                 true => parts::items(text, *b"()", &mut unnamed),
@@ -212,7 +213,7 @@ fn refused(text: &str, to: &DataType, why: &str) -> DataFusionError {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::StringViewArray;
+    use arrow_array::{Array, StringViewArray};
     use arrow_cast::display::array_value_to_string;
     use arrow_schema::Field;
 

@@ -90,7 +90,9 @@ fn edit(tape: &Tape<'_>, steps: &[Step], new: &str, change: Change) -> Option<Ed
     let mut at = 0;
     for (place, step) in steps.iter().enumerate() {
         let behind = &steps[place + 1..];
-        match (step.to.member(tape, at), behind) {
+        // What is read there is the first item.
+        let member = step.to.member(tape, at).filter(|_| step.to != To::FromEnd(0));
+        match (member, behind) {
             (Some(member), [_, ..]) => at = member,
             (Some(_), []) if change == Change::Insert => return None,
             (Some(member), []) => {

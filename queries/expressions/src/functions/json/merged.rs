@@ -87,7 +87,7 @@ fn merge(old: Option<(&Tape<'_>, usize)>, (new, patch): (&Tape<'_>, usize), null
         let Some(key) = key.map(|key| new.key(key)) else { continue };
         let known = before.get(key.as_ref()).copied();
         match new.kind(value) {
-            Kind::Null if nulls == Nulls::Remove || known.is_some() => {}
+            Kind::Null if nulls == Nulls::Remove || old.is_some() => {}
             Kind::Object => {
                 field(&key, out);
                 let old = old.zip(known).map(|((old, _), value)| (old, value));
