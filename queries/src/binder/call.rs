@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::functions::standing;
 use crate::meant;
 use crate::types::json::{self, Named};
-use crate::types::{groups, items, lists, maps, series, structs};
+use crate::types::{date_parts, groups, items, lists, maps, series, structs};
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =
@@ -163,10 +163,17 @@ impl<'a> Binder<'a> {
             if let Some(function) = series::of_times(name, &args) {
                 return self.types.series(name, function, args);
             }
-            if groups::has_names(name, &args) {
-                return self.types.named_groups(args);
+            if let Some(gives) = groups::named(name, &args) {
+                return self.types.named_groups(gives, args);
             }
-            if let Some(of_lists) = lists::given_lists(name, &args) {
+            if date_parts::has_names(name, &args) {
+                return self.types.date_parts(args);
+            }
+            if lists::zips_shortest(name, &args) {
+                return self.types.zipped(args);
+            }
+            let of_lists = lists::given_lists(name, &args).or_else(|| lists::given_texts(name, &args));
+            if let Some(of_lists) = of_lists {
                 return self.types.of_lists(name, of_lists, args);
             }
             return match (stands, scalar) {

@@ -20,10 +20,12 @@ pub enum Standing {
     LocalTimestamp,
     /// The bytes of text.
     Bytes,
+    /// The instant at which the clocks of a zone show a timestamp by its parts.
+    InZone,
 }
 
 /// The functions: the names of each, and what it stands for where it has so many arguments.
-pub const STANDING: [(&[&str], usize, Standing); 37] = [
+pub const STANDING: [(&[&str], usize, Standing); 38] = [
     (&["year"], 1, Standing::Part("year")),
     (&["month"], 1, Standing::Part("month")),
     (&["day", "dayofmonth"], 1, Standing::Part("day")),
@@ -55,12 +57,13 @@ pub const STANDING: [(&[&str], usize, Standing); 37] = [
     (&["divide"], 2, Standing::Operation(Operator::Divide)),
     (&["mod"], 2, Standing::Operation(Operator::Modulo)),
     (&["xor"], 2, Standing::Operation(Operator::BitwiseXor)),
-    (&["if"], 3, Standing::If),
+    (&["if", "ifelse"], 3, Standing::If),
     (&["typeof"], 1, Standing::TypeOf),
     (&["age"], 1, Standing::AgeOfToday),
     (&["current_localtimestamp"], 0, Standing::LocalTimestamp),
     (&["localtimestamp"], 0, Standing::LocalTimestamp),
     (&["encode"], 1, Standing::Bytes),
+    (&["make_timestamptz"], 7, Standing::InZone),
 ];
 
 /// What a function of a name, in lower case, stands for where it has so many arguments.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
+use datafusion_expr::Operator;
 use datafusion_expr::type_coercion::binary::type_union_resolution;
 use expressions::functions::lists::lambda::{self, Lambda, Makes};
 use expressions::functions::lists::maps::{map_of, parts_of};
@@ -33,6 +34,23 @@ const OF_BOTH: [(&str, &str); 6] = [
 pub fn given_lists(name: &str, args: &[Expr]) -> Option<&'static ListFunction> {
     let (_, own) = OF_BOTH.iter().find(|(of, _)| *of == name)?;
     args.iter().any(|arg| matches!(arg.data_type, DataType::List(_))).then(|| lists::find(own)).flatten()
+}
+
+/// The function that a name of functions of lists stands for where it is given a text, which is a list of characters.
+pub fn given_texts(name: &str, args: &[Expr]) -> Option<&'static ListFunction> {
+    let own = match name {
+        "list_extract" | "list_element" | "array_extract" => "text_extract",
+        "list_slice" | "array_slice" => "text_slice",
+        _ => return None,
+    };
+    args.first().is_some_and(|of| is_text(&of.data_type)).then(|| lists::find(own)).flatten()
+}
+
+/// Whether the last argument of a call says whether lists are put together up to the end of the shortest one.
+pub fn zips_shortest(name: &str, args: &[Expr]) -> bool {
+    matches!(name, "list_zip" | "array_zip")
+        && args.len() > 1
+        && args.last().is_some_and(|last| last.data_type == DataType::Boolean)
 }
 
 /// An expression over the items of a list, of columns that stand for the item and the like.
@@ -100,6 +118,32 @@ impl Types {
         });
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
         self.list_of_typed(function.name, arguments)
+    }
+
+    /// `list_zip(a, b, shortest)`: where the condition is true, up to the end of the shortest list. A list that is NULL has no
+    /// items.
+    ///
+    /// # Errors
+    /// The others are no lists.
+    pub fn zipped(&self, mut args: Vec<Expr>) -> Result<Expr> {
+        let integer = |value: i64| Expr::literal(ScalarValue::Int64(Some(value)));
+        let condition = args.pop().unwrap_or_else(|| Expr::boolean(None));
+        let mut end = integer(i64::MAX);
+        for list in &args {
+            let length = match list.data_type.is_null() {
+                true => integer(0),
+                false => {
+                    let length = self.list_call("array_length", vec![list.clone()])?;
+                    let length = self.cast(length, &DataType::Int64, false)?;
+                    self.case(None, vec![(list.clone().is_null(), integer(0))], Some(length))?
+                }
+            };
+            let is_shorter = self.binary(length.clone(), Operator::Lt, end.clone())?;
+            end = self.case(None, vec![(is_shorter, length)], Some(end))?;
+        }
+        let end = self.case(None, vec![(condition, end)], Some(integer(i64::MAX)))?;
+        let zipped = self.list_call("list_zip", args)?;
+        self.list_call("list_slice", vec![zipped, integer(1), end])
     }
 
     /// A call of a function of lists whose arguments have their types.

@@ -19,8 +19,8 @@
 //! - [`calls`]: calls of functions.
 //! - [`aggregates`]: calls of aggregates.
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
-//! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`maps`]: functions of
-//!   maps.
+//! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`date_parts`]: parts of a
+//!   date as a struct; [`maps`]: functions of maps.
 //! - [`series`]: lists of timestamps.
 //! - [`json`]: functions of JSON, its casts, and what it is compared with.
 //! - `standing`: the expressions that functions stand for.
@@ -32,6 +32,7 @@ mod cases;
 mod casts;
 mod common;
 mod compared;
+pub(crate) mod date_parts;
 pub(crate) mod groups;
 pub(crate) mod items;
 pub(crate) mod json;

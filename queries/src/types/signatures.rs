@@ -103,6 +103,10 @@ fn standing_arguments(name: &str) -> Vec<Arguments> {
     let arguments = named.map(|(_, count, of)| match of {
         Standing::Part(_) | Standing::AgeOfToday => vec!["TIMESTAMP".into()],
         Standing::Bytes => vec!["VARCHAR".into()],
+        Standing::InZone => {
+            let parts = ["BIGINT"; 5].into_iter().chain(["DOUBLE", "VARCHAR"]);
+            parts.map(str::to_string).collect()
+        }
         Standing::If => vec!["BOOLEAN".into(), "value".into(), "value".into()],
         Standing::Operation(_) | Standing::TypeOf | Standing::LocalTimestamp => vec!["value".into(); *count],
     });

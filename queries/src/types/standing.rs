@@ -3,6 +3,8 @@
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
+use expressions::functions::zone;
+use schema::instants::UTC;
 
 use super::Types;
 use super::operators::are_integers;
@@ -23,6 +25,17 @@ impl Types {
             Some(function) => self.call(&function, args),
             None => Err(Error::Invalid(format!("there is no function '{name}'"))),
         };
+        if of == Standing::InZone {
+            let Ok([year, month, day, hour, minute, second, in_zone]) = <[Expr; 7]>::try_from(args) else {
+                return Err(wrong());
+            };
+            if in_zone.data_type.is_null() || in_zone.as_literal().is_some_and(ScalarValue::is_null) {
+                return Ok(Expr::null(&DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into()))));
+            }
+            let parts = vec![year, month, day, hour, minute, second];
+            let shown = call("make_timestamp", parts).map_err(|_| wrong())?;
+            return call(zone::NAME, vec![shown, in_zone]);
+        }
         let mut args = args.into_iter();
         match (of, args.next(), args.next(), args.next()) {
             (Standing::Part(part), Some(value), None, None) => {

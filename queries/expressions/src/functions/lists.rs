@@ -6,6 +6,7 @@
 //!
 //! - [`picks`]: lists by the places of their items.
 //! - [`made`]: lists of values, numbers and parts of texts.
+//! - `paths`: lists of the parts of paths.
 //! - [`matched`]: lists of what a regular expression matches.
 //! - [`chosen`]: items and parts of lists, lists put together and in order.
 //! - [`asked`]: whether and where an item is in a list.
@@ -21,7 +22,8 @@ mod chosen;
 pub mod lambda;
 mod made;
 pub mod maps;
-mod matched;
+pub(super) mod matched;
+mod paths;
 mod picks;
 pub mod text;
 mod times;
@@ -121,12 +123,13 @@ pub fn item_of(list: &DataType) -> DataType {
 
 /// The functions of all modules.
 fn lists() -> impl Iterator<Item = &'static ListFunction> {
-    let lists: [&'static [ListFunction]; 7] = [
+    let lists: [&'static [ListFunction]; 8] = [
         made::FUNCTIONS,
         matched::FUNCTIONS,
         chosen::FUNCTIONS,
         asked::FUNCTIONS,
         maps::FUNCTIONS,
+        paths::FUNCTIONS,
         text::FUNCTIONS,
         times::FUNCTIONS,
     ];

@@ -18,7 +18,7 @@ mod differences;
 mod graphemes;
 mod made;
 mod numbers;
-mod paths;
+pub(super) mod paths;
 mod printing;
 pub(super) mod regular;
 mod similar;

@@ -3,15 +3,17 @@
 //! Of dates, times and timestamps DataFusion computes most parts. Those of intervals, and of the differences of
 //! timestamps, are computed here. DataFusion's forget the rest of a second. An interval's parts are those that are
 //! printed: 100 hours are 100 hours and no days, and 100 minutes an hour and 40 minutes. All parts are `BIGINT`, but
-//! for `epoch`.
+//! for `epoch` and `julian`. Parts that a column names are `DOUBLE`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
-use arrow_array::{ArrayRef, Float64Array, Int64Array};
+use arrow_array::types::{Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, UInt32Array};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
+use arrow_select::take::take;
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err, plan_err};
 use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use schema::durations::to_intervals;
@@ -30,9 +32,14 @@ struct DatePart {
 
 /// The name of a part in the one spelling of it that is looked at below.
 pub fn part_of(value: Option<&ScalarValue>) -> Result<String> {
-    let Some(name) = value.and_then(|v| v.try_as_str().flatten()) else {
-        return plan_err!("the part of a date is a constant, such as 'year'");
-    };
+    match value.and_then(|v| v.try_as_str().flatten()) {
+        Some(name) => Ok(spelled(name)),
+        None => plan_err!("the part of a date is a constant, such as 'year'"),
+    }
+}
+
+/// A name of a part in that spelling.
+fn spelled(name: &str) -> String {
     let name = name.trim_matches(['\'', '"']).to_ascii_lowercase();
     let one = match name.as_str() {
         "years" | "yr" | "yrs" | "y" => "year",
@@ -53,7 +60,12 @@ pub fn part_of(value: Option<&ScalarValue>) -> Result<String> {
         "dayofyear" => "doy",
         other => other,
     };
-    Ok(one.to_string())
+    one.to_string()
+}
+
+/// Whether a part is no whole number.
+fn is_float(part: &str) -> bool {
+    matches!(part, "epoch" | "julian")
 }
 
 impl DatePart {
@@ -63,6 +75,34 @@ impl DatePart {
         args.args = vec![ColumnarValue::Scalar(ScalarValue::from(part)), ColumnarValue::Array(value.clone())];
         let computed = self.general.invoke_with_args(args)?.into_array(value.len())?;
         Ok(cast(&computed, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+    }
+
+    /// The seconds since 1970.
+    fn epoch(&self, value: &ArrayRef, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
+        let mut args = args.clone();
+        args.args =
+            vec![ColumnarValue::Scalar(ScalarValue::from("epoch")), ColumnarValue::Array(value.clone())];
+        self.general.invoke_with_args(args)?.into_array(value.len())
+    }
+
+    /// The parts that a column names, those of one name at once.
+    fn of_each(&self, parts: &ArrayRef, value: &ArrayRef, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
+        let names = cast(parts, &DataType::Utf8View)?;
+        let mut rows: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (row, name) in (0_u32..).zip(names.as_string_view()) {
+            let Some(name) = name else { continue };
+            rows.entry(name).or_default().push(row);
+        }
+        let mut all: Vec<Option<f64>> = vec![None; value.len()];
+        for (name, rows) in rows {
+            let rows = UInt32Array::from(rows);
+            let some = self.of(&spelled(name), &take(value, &rows, None)?, args)?;
+            let some = cast(&some, &DataType::Float64)?;
+            for (row, part) in rows.values().iter().zip(some.as_primitive::<Float64Type>()) {
+                all[*row as usize] = part;
+            }
+        }
+        Ok(Arc::new(Float64Array::from(all)))
     }
 
     fn of(&self, part: &str, value: &ArrayRef, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
@@ -85,11 +125,14 @@ impl DatePart {
         // There is no year 0: the first year of an era is 1, and the year before it 0 here.
         let era = |of: i64| move |year: i64| if year > 0 { (year - 1) / of + 1 } else { year / of - 1 };
         let computed: Int64Array = match part {
-            "epoch" => {
-                let mut args = args.clone();
-                args.args =
-                    vec![ColumnarValue::Scalar(ScalarValue::from(part)), ColumnarValue::Array(value.clone())];
-                return self.general.invoke_with_args(args)?.into_array(value.len());
+            "epoch" => return self.epoch(value, args),
+            // The day of the Julian calendar, which begins at midnight.
+            "julian" => {
+                let seconds = self.epoch(value, args)?;
+                let days =
+                    seconds.as_primitive::<Float64Type>().unary(|seconds| seconds / 86_400.0 + 2_440_588.0);
+                let days: Float64Array = days;
+                return Ok(Arc::new(days));
             }
             "decade" => year()?.unary(|year| year / 10),
             "century" => year()?.unary(era(100)),
@@ -160,16 +203,30 @@ impl ScalarUDFImpl for DatePart {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let part = part_of(args.scalar_arguments.first().copied().flatten())?;
-        let data_type = if part == "epoch" { DataType::Float64 } else { DataType::Int64 };
-        Ok(Arc::new(Field::new(self.name(), data_type, args.arg_fields[1].is_nullable())))
+        let part = args.scalar_arguments.first().copied().flatten();
+        let is_known = part.is_some_and(|part| !part.is_null());
+        let is_whole = match part {
+            Some(_) if is_known => !is_float(&part_of(part)?),
+            constant => constant.is_some(),
+        };
+        let data_type = if is_whole { DataType::Int64 } else { DataType::Float64 };
+        Ok(Arc::new(Field::new(self.name(), data_type, !is_known || args.arg_fields[1].is_nullable())))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [ColumnarValue::Scalar(part), value] = args.args.as_slice() else {
-            return plan_err!("the part of a date is a constant, such as 'year'");
+        let [part, value] = args.args.as_slice() else {
+            return internal_err!("a part has a name and a value");
         };
-        let part = part_of(Some(part))?;
+        let part = match part {
+            ColumnarValue::Scalar(part) if part.is_null() => {
+                return Ok(ColumnarValue::Scalar(ScalarValue::try_from(args.return_field.data_type())?));
+            }
+            ColumnarValue::Scalar(part) => part_of(Some(part))?,
+            ColumnarValue::Array(parts) => {
+                let value = value.to_array(parts.len())?;
+                return Ok(ColumnarValue::Array(self.of_each(parts, &value, &args)?));
+            }
+        };
         match value {
             ColumnarValue::Array(value) => Ok(ColumnarValue::Array(self.of(&part, value, &args)?)),
             ColumnarValue::Scalar(value) => {

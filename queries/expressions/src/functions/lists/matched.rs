@@ -9,6 +9,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use datafusion_common::{Result, exec_err};
+use regex::{CaptureLocations, Regex};
 
 use super::{Given, ListFunction, Takes, list_field, list_of};
 use crate::functions::own::arguments::Texts;
@@ -83,6 +84,23 @@ fn split(given: &Given) -> Result<ArrayRef> {
     Ok(Arc::new(lists.finish()))
 }
 
+/// Tells where the groups of each match lie, one match after the other.
+pub(in crate::functions) fn each_match(
+    expression: &Regex,
+    text: &str,
+    places: &mut CaptureLocations,
+    tell: &mut dyn FnMut(&CaptureLocations),
+) {
+    let mut at = 0;
+    while at <= text.len()
+        && let Some(found) = expression.captures_read_at(places, text, at)
+    {
+        tell(places);
+        // Behind what matched nothing the next character is passed over, or the end.
+        at = found.end() + if found.is_empty() { first_char(&text[found.end()..]) } else { 0 };
+    }
+}
+
 /// What a group of each match has matched.
 fn all(given: &Given) -> Result<ArrayRef> {
     let texts = given.arg(0)?.as_string_view();
@@ -106,15 +124,10 @@ fn all(given: &Given) -> Result<ArrayRef> {
                 "the pattern of {ALL}() has {there} groups, and there is none with the number {group}"
             );
         };
-        let (text, mut at) = (texts.value(row), 0);
-        let mut places = expression.capture_locations();
-        while at <= text.len()
-            && let Some(found) = expression.captures_read_at(&mut places, text, at)
-        {
+        let text = texts.value(row);
+        each_match(expression, text, &mut expression.capture_locations(), &mut |places| {
             lists.values().append_option(places.get(group).map(|(from, to)| &text[from..to]));
-            // Behind what matched nothing the next character is passed over, or the end.
-            at = found.end() + if found.is_empty() { first_char(&text[found.end()..]) } else { 0 };
-        }
+        });
         lists.append(true);
     }
     Ok(Arc::new(lists.finish()))

@@ -1,4 +1,4 @@
-//! Parts of paths. What separates them is said by name. The names are `both_slash`, which is meant where nothing is
+//! Parts of paths, and paths put together. What separates them is said by name. The names are `both_slash`, which is meant where nothing is
 //! said, `forward_slash`, `backslash`, and `system`. The last is the first of these on every system, so that a result
 //! is the same on all.
 
@@ -40,10 +40,18 @@ pub(super) const FUNCTIONS: &[Own] = &[
         total: false,
         compute: |call| directory(call, false),
     },
+    Own {
+        name: "path_join",
+        takes: &[&[Takes::OnlyText]],
+        more: Some(Takes::OnlyText),
+        gives: ResultType::Text,
+        total: false,
+        compute: joined,
+    },
 ];
 
 /// The characters that separate the parts of a path.
-fn separators(name: &str) -> Result<&'static [char]> {
+pub(in crate::functions) fn separators(name: &str) -> Result<&'static [char]> {
     match name {
         "system" | "forward_slash" => Ok(&['/']),
         "backslash" => Ok(&['\\']),
@@ -103,4 +111,140 @@ fn directory(call: &Call, first: bool) -> Result<ArrayRef> {
         out.push_str(&path[..end]);
         Ok(true)
     })
+}
+
+/// What stands before the directories of a path, and whether those begin at a root: `s3://bucket`, `file:`, `C:`.
+fn root(path: &str) -> (&str, bool) {
+    const SLASHES: [char; 2] = ['/', '\\'];
+    let scheme = path.find(':').filter(|colon| {
+        let is_of_names = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-');
+        *colon > 0 && path[..*colon].chars().all(is_of_names)
+    });
+    let Some(colon) = scheme else { return ("", path.starts_with(SLASHES)) };
+    let behind = &path[colon + 1..];
+    match behind.strip_prefix("//") {
+        Some(rest) => {
+            let end = rest.find(SLASHES).unwrap_or(rest.len());
+            (&path[..colon + 3 + end], true)
+        }
+        None => (&path[..colon + 1], behind.starts_with(SLASHES) || colon == 1),
+    }
+}
+
+/// A path in which there are neither empty directories nor `.`, and no `..` but at the begin of one without a root. What follows is
+/// added to it, or begins with all of it.
+#[derive(Default)]
+struct Joined {
+    root: String,
+    is_absolute: bool,
+    parts: Vec<String>,
+    has_slash: bool,
+}
+
+impl Joined {
+    /// Adds a path. Gives whether it could be.
+    fn add(&mut self, path: &str, is_first: bool) -> bool {
+        if path.is_empty() {
+            return true;
+        }
+        let (root, is_absolute) = root(path);
+        let mut own = Joined { root: root.to_string(), is_absolute, ..Joined::default() };
+        if is_first || root.is_empty() && !is_absolute {
+            if is_first {
+                (self.root, self.is_absolute) = (own.root, is_absolute);
+            }
+            self.walk(&path[root.len()..]);
+            return true;
+        }
+        own.walk(&path[root.len()..]);
+        let fits =
+            own.root == self.root && is_absolute == self.is_absolute && own.parts.starts_with(&self.parts);
+        if fits {
+            *self = own;
+        }
+        fits
+    }
+
+    fn walk(&mut self, path: &str) {
+        for part in path.split(['/', '\\']) {
+            match part {
+                "" | "." => {}
+                ".." if self.parts.last().is_some_and(|last| last != "..") => {
+                    self.parts.pop();
+                }
+                ".." if self.is_absolute => {}
+                part => self.parts.push(part.to_string()),
+            }
+        }
+        self.has_slash = path.ends_with(['/', '\\']);
+    }
+
+    fn write(&self, out: &mut String) {
+        out.push_str(&self.root);
+        if self.is_absolute {
+            out.push('/');
+        }
+        out.push_str(&self.parts.join("/"));
+        if self.has_slash && !self.parts.is_empty() {
+            out.push('/');
+        }
+        if out.is_empty() {
+            out.push('.');
+        }
+    }
+}
+
+/// Paths put together.
+fn joined(call: &Call) -> Result<ArrayRef> {
+    let columns = (0..call.given()).map(|at| call.text(at)).collect::<Result<Vec<_>>>()?;
+    call.give_text(|row, out| {
+        let mut all = Joined::default();
+        let mut is_first = true;
+        for column in &columns {
+            let Some(path) = column.get(row) else { return Ok(false) };
+            if !all.add(path, is_first) {
+                let mut before = String::new();
+                all.write(&mut before);
+                return exec_err!("path_join() adds no path with a root of its own: '{path}' to '{before}'");
+            }
+            is_first &= path.is_empty();
+        }
+        all.write(out);
+        Ok(true)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_put_together() {
+        for (paths, expected) in [
+            (&["a", "b"][..], Some("a/b")),
+            (&["dir//subdir/", "./file"], Some("dir/subdir/file")),
+            (&["dir/..", "../.."], Some("../..")),
+            (&["/usr/local", "../../.."], Some("/")),
+            (&["file:/usr/local", "../bin"], Some("file:/usr/bin")),
+            (&["s3://foo", "../.."], Some("s3://foo/")),
+            (&["s3://foo", "bar/"], Some("s3://foo/bar/")),
+            (&["C:", "x"], Some("C:/x")),
+            (&["", "", "a"], Some("a")),
+            (&["a", ".."], Some(".")),
+            (&["/usr", "/usr/local"], Some("/usr/local")),
+            (&["/usr", "/local"], None),
+            (&["a", "s3://x"], None),
+        ] {
+            let mut all = Joined::default();
+            let mut is_first = true;
+            let fits = paths.iter().all(|path| {
+                let added = all.add(path, is_first);
+                is_first &= path.is_empty();
+                added
+            });
+            let mut out = String::new();
+            all.write(&mut out);
+            assert_eq!(fits.then_some(out.as_str()), expected, "{paths:?}");
+        }
+    }
 }
