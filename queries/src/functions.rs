@@ -18,7 +18,7 @@ use expressions::functions::{
 
 use crate::binder::nested;
 use crate::compile;
-use crate::types::{items, json, maps, structs};
+use crate::types::{attempts, items, json, maps, structs};
 
 /// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, lists of timestamps, and casts of lists, structs
 /// and maps to text.
@@ -36,11 +36,12 @@ const SYNTAX: [&str; 11] = [
     lists::text::MAP,
 ];
 
-/// The names of functions that are registered nowhere. They stand for another expression, take a lambda, compute an
-/// aggregate of items, or are of structs or maps.
+/// The names of functions that are registered nowhere. They stand for another expression, take a lambda or an expression
+/// whose errors are NULL, compute an aggregate of items, or are of structs or maps.
 pub fn made() -> impl Iterator<Item = &'static str> {
     let made = standing::names().chain(items::names()).chain(nested::lambda_names());
-    made.chain(structs::names()).chain(maps::names()).chain(json::names())
+    let made = made.chain(structs::names()).chain(maps::names()).chain(json::names());
+    made.chain([attempts::NAME])
 }
 
 /// All functions by name and alias.

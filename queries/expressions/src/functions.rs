@@ -12,7 +12,7 @@
 //! - [`rounding`]: `round` and `trunc` of floats.
 //! - [`percentile`]: `percentile_cont` of any fraction.
 //! - [`sum`]: `sum`, of NULL too.
-//! - [`own`], [`lists`], [`structs`], [`groups`], [`json`], [`aggregates`]: those that DataFusion has not.
+//! - [`own`], [`lists`], [`structs`], [`groups`], [`json`], [`aggregates`], [`attempt`]: those that DataFusion has not.
 //!
 //! and what is syntax in SQL:
 //! - [`quantified`]: ANY and ALL over the items of a list.
@@ -20,6 +20,7 @@
 //! - [`zone`]: AT TIME ZONE.
 
 pub mod aggregates;
+pub mod attempt;
 pub mod average;
 pub mod decimal_rounding;
 pub mod encode;

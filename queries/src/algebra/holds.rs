@@ -5,6 +5,7 @@
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
+use expressions::functions::attempt;
 use expressions::functions::json::{Holds, OfJson};
 use expressions::functions::lists::{aggregated, item_of, lambda};
 use expressions::functions::structs::{self, Part};
@@ -99,6 +100,9 @@ impl Columns {
             Kind::Call { function, args } => {
                 if let Some(of_json) = OfJson::of(function) {
                     return of_json.holds();
+                }
+                if let Some(attempt) = attempt::of(function) {
+                    return attempt.holds.clone();
                 }
                 if let Some(of_items) = lambda::of(function) {
                     return match of_items.makes {

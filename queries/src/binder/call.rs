@@ -11,6 +11,7 @@ use sqlparser::ast::{
     FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, OrderByExpr, Spanned,
 };
 
+use super::grouping::is_aggregated;
 use super::scope::Env;
 use super::unnest::UNNEST;
 use super::{Binder, literal, nested};
@@ -19,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::functions::standing;
 use crate::meant;
 use crate::types::json::{self, Named};
-use crate::types::{date_parts, groups, items, lists, maps, series, structs};
+use crate::types::{attempts, date_parts, groups, items, lists, maps, series, structs};
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =
@@ -146,6 +147,9 @@ impl<'a> Binder<'a> {
             let args = self.named_args(&written, env)?;
             return self.types.structure(name, args);
         }
+        if name == attempts::NAME {
+            return self.attempted(&written, env).map_err(|error| error.at(place));
+        }
         let scalar = self.functions.scalar(name);
         let stands = standing::of(name, written.args.len());
         let of_json = json::named(name);
@@ -197,6 +201,20 @@ impl<'a> Binder<'a> {
             }
             None => Err(self.no_function(name).at(place)),
         }
+    }
+
+    /// `try(e)`.
+    fn attempted(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Expr> {
+        written.check_scalar()?;
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(e))] = written.args.as_slice() else {
+            return Err(Error::Invalid("try() takes one expression".into()));
+        };
+        // It is computed before, over many rows.
+        if is_aggregated(e) {
+            return Err(Error::Unsupported("an aggregate or a window function in try()".into()));
+        }
+        let value = self.expr(e, env)?;
+        self.types.attempted(format!("try({e})"), value, &self.columns)
     }
 
     /// The arguments of a call.

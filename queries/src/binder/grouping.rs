@@ -405,7 +405,7 @@ fn is_aggregate(function: &Function) -> bool {
 }
 
 /// Whether an aggregate or a window function stands in an expression. Those of its subqueries are theirs.
-fn is_aggregated(expr: &Ast) -> bool {
+pub(super) fn is_aggregated(expr: &Ast) -> bool {
     struct Search(usize);
 
     impl Visitor for Search {

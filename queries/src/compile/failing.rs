@@ -5,7 +5,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use expressions::functions::json::OfJson;
 use expressions::functions::lists::{self, aggregated, lambda};
-use expressions::functions::{groups, own, structs};
+use expressions::functions::{attempt, groups, own, structs};
 
 use crate::algebra::{Expr, Kind};
 
@@ -76,7 +76,8 @@ pub(super) fn fails_itself(e: &Expr) -> bool {
             let is_total_made = lambda::is_total(function)
                 || aggregated::is_total(function)
                 || structs::is_made(function)
-                || groups::is_one(function);
+                || groups::is_one(function)
+                || attempt::of(function).is_some();
             if is_total_list || is_total_own || is_total_made {
                 return false;
             }

@@ -320,6 +320,7 @@ pub const ALL: &[Described] = &[
     of("Values", "nvl", &["ifnull"], "a value, b value", "value", "a, or b where a is NULL.", "ifnull(NULL, 3)"),
     of("Values", "nvl2", &[], "a value, b value, c value", "value", "b, or c where a is NULL.", "nvl2(NULL, 1, 2)"),
     of("Values", "nullif", &[], "a value, b value", "value", "a, or NULL where both are equal.", "nullif(1, 1)"),
+    of("Values", "try", &[], "value", "value", "The value of an expression; NULL where computing it is an error.", "try(CAST('x' AS INT))"),
     of("Values", "if", &["ifelse"], "condition BOOLEAN, a value, b value", "value", "a where the condition is true, else b.", "if(2 > 1, 'yes', 'no')"),
     of("Values", "greatest", &[], "value, …", "value", "The greatest of several values; NULLs are left out.", "greatest(42, 84)"),
     of("Values", "least", &[], "value, …", "value", "The least of several values; NULLs are left out.", "least(42, 84)"),

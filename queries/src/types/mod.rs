@@ -16,7 +16,7 @@
 //! - [`narrow`]: comparisons with constants, whose casts are taken off.
 //! - [`logic`]: AND, OR, NOT and conditions.
 //! - [`cases`]: CASE, `coalesce` and `nullif`.
-//! - [`calls`]: calls of functions.
+//! - [`calls`]: calls of functions; [`attempts`]: NULL for errors.
 //! - [`aggregates`]: calls of aggregates.
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
 //! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`date_parts`]: parts of a
@@ -27,6 +27,7 @@
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
 
 pub(crate) mod aggregates;
+pub(crate) mod attempts;
 mod calls;
 mod cases;
 mod casts;
@@ -59,6 +60,7 @@ use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::Volatility;
 use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
 use datafusion_expr::simplify::SimplifyContext;
+use expressions::functions::attempt;
 use expressions::functions::json::Holds;
 use expressions::functions::lists::lambda;
 
@@ -115,7 +117,8 @@ impl Types {
             Kind::Call { function, .. } if series::is_one(function.name()) => false,
             // Of a literal it is not known whether there is JSON in it.
             Kind::Call { function, .. }
-                if lambda::of(function).is_some_and(|l| l.holds != Holds::Nothing) =>
+                if lambda::of(function).is_some_and(|l| l.holds != Holds::Nothing)
+                    || attempt::of(function).is_some_and(|a| a.holds != Holds::Nothing) =>
             {
                 false
             }

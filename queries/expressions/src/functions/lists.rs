@@ -93,7 +93,7 @@ pub struct Given<'a> {
 
 impl Given<'_> {
     /// The arguments.
-    fn args(&self) -> &[ArrayRef] {
+    pub fn args(&self) -> &[ArrayRef] {
         &self.args
     }
 
