@@ -170,10 +170,14 @@ impl Watch<'_> {
             return wrong(gone, what, "start watch again");
         }
         let mut new = Vec::new();
+        // A file that a location lists twice is new twice.
+        let seen = std::mem::take(&mut self.seen);
         for file in &set.files {
-            match self.seen.insert(file.path.clone(), (file.bytes, file.modified_ns)) {
+            let now = (file.bytes, file.modified_ns);
+            self.seen.insert(file.path.clone(), now);
+            match seen.get(&file.path) {
                 None => new.push(file.clone()),
-                Some(before) if before == (file.bytes, file.modified_ns) => {}
+                Some(before) if *before == now => {}
                 Some(_) => {
                     let what = "the file has changed, and watch takes in files that are added whole";
                     return wrong(&file.path, what, "write them aside and rename them");

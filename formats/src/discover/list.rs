@@ -15,6 +15,7 @@ use super::{braces, remote, suggest};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::store::input::{Input, STDIN};
+use crate::store::remote::is_remote;
 use crate::store::roots;
 
 /// A file at the moment when it was listed.
@@ -81,7 +82,7 @@ pub fn list(location: &str) -> Result<Listing> {
     }
 }
 
-/// Lists the files of several locations, each file once, in the order of their paths.
+/// Lists the files of several locations in the order of their paths. A file is there as often as locations name it.
 fn list_several(location: &str, several: &[String]) -> Result<Listing> {
     let mut all = Vec::new();
     for one in several {
@@ -94,8 +95,18 @@ fn list_several(location: &str, several: &[String]) -> Result<Listing> {
             }
         }
     }
-    sort(&mut all);
+    in_order(&mut all);
+    if let Some([pipe, _]) = all.array_windows().find(|[a, b]| a.path == b.path && is_pipe(a)) {
+        let message = "it is listed twice, and what comes in can be read once";
+        return Err(Error::location(pipe.path.display(), message, Some("list it once".into())));
+    }
     Ok(Listing::Files { root: braces::root(location).into(), files: all })
+}
+
+/// Whether a file is standard input, a pipe or a device.
+fn is_pipe(file: &Found) -> bool {
+    let is_file = || roots::metadata(&file.path).is_ok_and(|meta| meta.is_file());
+    file.path.as_os_str() == STDIN || (file.bytes == 0 && !is_remote(&file.path) && !is_file())
 }
 
 /// Lists a path in which no character is a wildcard.
@@ -222,12 +233,19 @@ pub(super) fn found(path: PathBuf, meta: &Metadata) -> Found {
     Found { path, bytes: if meta.is_file() { meta.len() } else { 0 }, modified_ns: modified_ns(meta) }
 }
 
-/// Sorts files in the bytewise order of whole paths, which is the same on every machine, whatever its locale. Removes
-/// files that are listed twice.
+/// Sorts files as [`in_order`], and removes files that are listed twice.
 pub(super) fn sort(files: &mut Vec<Found>) {
-    fn bytes(file: &Found) -> &[u8] {
-        file.path.as_os_str().as_bytes()
-    }
+    in_order(files);
+    // `a/**/*` also matches a file below `a/b` by the directory `b`.
+    files.dedup_by(|a, b| bytes(a) == bytes(b));
+}
+
+fn bytes(file: &Found) -> &[u8] {
+    file.path.as_os_str().as_bytes()
+}
+
+/// Sorts files in the bytewise order of whole paths, which is the same on every machine, whatever its locale.
+fn in_order(files: &mut Vec<Found>) {
     // Most paths have a long common beginning. The eight bytes behind it tell most paths apart without a look at the
     // rest.
     let first = files.first().map(bytes).unwrap_or_default();
@@ -244,8 +262,6 @@ pub(super) fn sort(files: &mut Vec<Found>) {
     let mut keyed: Vec<(u64, Found)> = files.drain(..).map(|file| (key(&file), file)).collect();
     keyed.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| bytes(x).cmp(bytes(y))));
     files.extend(keyed.into_iter().map(|(_, file)| file));
-    // `a/**/*` also matches a file below `a/b` by the directory `b`.
-    files.dedup_by(|a, b| bytes(a) == bytes(b));
 }
 
 #[cfg(test)]
@@ -336,7 +352,9 @@ mod tests {
         let at = |location| names(dir.path(), location);
         assert_eq!(at("l/{c,a}.csv"), ["l/a.csv", "l/c.csv"], "in the order of the paths");
         assert_eq!(at("{l/[bc].csv,m}"), ["l/b.csv", "l/c.csv", "m/d.csv"]);
-        assert_eq!(at("l/{a,a,?}.csv"), ["l/a.csv", "l/b.csv", "l/c.csv"], "each file once");
+        let often = ["l/a.csv", "l/a.csv", "l/a.csv", "l/b.csv", "l/c.csv"];
+        assert_eq!(at("l/{a,a,?}.csv"), often, "as often as it is listed");
+        assert!(list("{-,-}").unwrap_err().to_string().contains("can be read once"));
         assert_eq!(at("l/x{1,2}.csv"), ["l/x{1,2}.csv"], "a path that exists is taken as it is");
         assert!(message(dir.path(), "l/{a,z}.csv").contains("l/z.csv"), "each must be there");
         assert!(message(dir.path(), "{l/a.csv,n}").contains("UNION ALL"));
