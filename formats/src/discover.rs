@@ -80,6 +80,8 @@ pub struct OpenOptions {
     pub on_error: OnError,
     /// The bytes of the longest record that is read.
     pub max_record: usize,
+    /// Whether directories like `year=2026` are columns.
+    pub hive: bool,
     /// Whether the table has a column `_file` with the path of each row's file.
     pub file_column: bool,
     /// Whether only some of many small files are looked at when the table is opened, if that is enough to infer the
@@ -107,6 +109,7 @@ impl Default for OpenOptions {
             union_by_name: false,
             on_error: format.on_error,
             max_record: format.max_record,
+            hive: true,
             file_column: false,
             late: false,
         }

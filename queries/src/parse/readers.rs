@@ -7,8 +7,8 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, Spanned,
-    TableFactor, TableFunctionArgs, UnaryOperator, Value, VisitorMut,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
+    Spanned, TableFactor, TableFunctionArgs, UnaryOperator, Value, VisitorMut,
 };
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -209,10 +209,29 @@ fn option_of(name: &str, value: &Expr) -> Result<ReaderOption> {
             items.map(ReaderOption::List).ok_or_else(wrong)
         }
         Expr::Dictionary(fields) => {
-            let pairs = fields.iter().map(|field| Some((field.key.value.clone(), text_of(&field.value)?)));
+            let pairs = fields.iter().map(|field| Some((field.key.value.clone(), word_of(&field.value)?)));
+            pairs.collect::<Option<Vec<_>>>().map(ReaderOption::Pairs).ok_or_else(wrong)
+        }
+        // Another way to write pairs: struct_pack(a := 'INT').
+        Expr::Function(call) if table_name(&call.name).eq_ignore_ascii_case("struct_pack") => {
+            let FunctionArguments::List(list) = &call.args else { return Err(wrong()) };
+            let pairs = list.args.iter().map(|arg| match arg {
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                    Some((name.value.clone(), word_of(value)?))
+                }
+                _ => None,
+            });
             pairs.collect::<Option<Vec<_>>>().map(ReaderOption::Pairs).ok_or_else(wrong)
         }
         other => text_of(other).map(ReaderOption::One).ok_or_else(wrong),
+    }
+}
+
+/// A constant or a bare word as text: the name of a type may stand without quotes.
+fn word_of(e: &Expr) -> Option<String> {
+    match e {
+        Expr::Identifier(word) => Some(word.value.clone()),
+        other => text_of(other),
     }
 }
 
@@ -256,6 +275,11 @@ mod tests {
                 "read_csv('a', columns = {'a': 'INT', 'b': 'VARCHAR'}, x = ['p', 'q'])",
             ),
             ("FROM parquet_scan('a')", "parquet_scan('a')"),
+            (
+                "FROM read_csv('a', columns = STRUCT_PACK(a := 'INT', b := date))",
+                "read_csv('a', columns = {'a': 'INT', 'b': 'date'})",
+            ),
+            ("FROM read_csv('a', types = {a: INT})", "read_csv('a', types = {'a': 'INT'})"),
         ] {
             assert_eq!(read(sql), [name], "{sql}");
             let reader = Reader::of_name(name).expect("it is read back");
