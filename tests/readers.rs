@@ -80,6 +80,13 @@ fn both_systems_answer_alike() {
         "SELECT v, year || '' FROM read_csv('DIR/year=*/part.csv', hive_partitioning = true, hive_types_autocast = false) ORDER BY 1",
         "SELECT v, a, b FROM read_csv('DIR/swapped/**/part.csv', hive_partitioning = true) ORDER BY 1",
         "SELECT count(*) FROM read_parquet('DIR/none.parquet', binary_as_string = false, file_row_number = false)",
+        "SELECT file FROM glob('DIR/more/*.csv') ORDER BY file",
+        "SELECT count(*), count(DISTINCT g.file) FROM glob(['DIR/more/*.csv', 'DIR/more/one.csv']) g",
+        "SELECT count(*) FROM glob('DIR/nothing*') WHERE file LIKE '%x'",
+        "SELECT name, type, repetition_type, num_children, converted_type, logical_type, column_id FROM parquet_schema('DIR/none.parquet') ORDER BY column_id",
+        "SELECT row_group_id, row_group_num_rows, column_id, num_values, path_in_schema, type, stats_min_value, stats_max_value, stats_null_count, compression, total_compressed_size FROM parquet_metadata('DIR/none.parquet') ORDER BY column_id",
+        "SELECT num_rows, num_row_groups, format_version, file_size_bytes FROM parquet_file_metadata(['DIR/none.parquet', 'DIR/none.parquet'])",
+        "SELECT Delimiter, HasHeader, SkipRows, Columns[1].name, Columns[2].type FROM sniff_csv('DIR/codes.csv', all_varchar = true)",
         "SELECT a, b FROM read_json('DIR/rows.json', records = true, maximum_depth = -1, auto_detect = true) ORDER BY a",
         "SELECT a, b FROM read_json('DIR/rows.json') ORDER BY a",
         "SELECT a FROM read_ndjson_auto('DIR/rows.json', maximum_object_size = 1000000) ORDER BY a",
@@ -116,6 +123,31 @@ fn they_stand_wherever_a_table_does() {
 }
 
 #[test]
+fn what_is_found_is_told_as_a_call_that_says_it() {
+    let dir = files();
+    let told = rows(&dir, &[], "SELECT Prompt FROM sniff_csv('DIR/bars.csv', quote = '''')");
+    let told = told.trim_end().trim_matches('"').replace("\"\"", "\"");
+    assert!(told.contains("delim = '|'") && told.contains("'price': 'DOUBLE'"), "{told}");
+    let said = rows(&dir, &[], told.trim_end_matches(';'));
+    assert_eq!(said, rows(&dir, &[], "FROM read_csv('DIR/bars.csv', quote = '''')"));
+    let said = rows(&dir, &[], "SELECT UserArguments FROM sniff_csv('DIR/bars.csv', header = true)");
+    assert_eq!(said.trim_end(), "header = 'true'");
+}
+
+#[test]
+fn tables_and_columns_have_their_functions() {
+    let dir = files();
+    let flags = ["--table", &within(&dir, "codes=DIR/codes.csv")];
+    let sql = "CREATE VIEW v AS SELECT n FROM codes; \
+               SELECT table_name, temporary, column_count FROM duckdb_tables()";
+    assert_eq!(rows(&dir, &flags, sql), "codes,false,2\n");
+    let sql = "CREATE VIEW v AS SELECT n FROM codes; SELECT view_name, column_count FROM duckdb_views() w";
+    assert_eq!(rows(&dir, &flags, sql), "v,1\n");
+    let sql = "SELECT column_name, column_index, data_type FROM duckdb_columns() WHERE table_name = 'codes'";
+    assert_eq!(rows(&dir, &flags, sql), "code,1,VARCHAR\nn,2,BIGINT\n");
+}
+
+#[test]
 fn what_is_wrong_is_told() {
     let dir = files();
     for (sql, said) in [
@@ -136,6 +168,8 @@ fn what_is_wrong_is_told() {
         ("FROM read_csv('DIR/codes.csv', auto_detect = false)", "goes with columns"),
         ("FROM read_csv('DIR/codes.csv', auto_type_candidates = ['INTERVAL'])", "auto_type_candidates takes"),
         ("FROM read_csv('DIR/codes.csv', types = ['INT', 'INT', 'INT'])", "the files have 2 columns"),
+        ("FROM glob('DIR/*', x = 1)", "the option x of glob()"),
+        ("FROM parquet_schema(n)", "in single quotes"),
         ("FROM read_csv('DIR/codes.csv', allow_quoted_nulls = false)", "the option allow_quoted_nulls"),
         ("FROM read_parquet('DIR/none.parquet', file_row_number = true)", "the option file_row_number"),
         ("FROM read_json('DIR/rows.json', maximum_depth = 1)", "the option maximum_depth"),

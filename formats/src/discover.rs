@@ -41,7 +41,7 @@ mod unify;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::schema::{Dialect, OnError, Table, bdb};
+use ::schema::{Dialect, FileEntry, OnError, Table, bdb};
 use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
@@ -191,6 +191,26 @@ fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOpti
     };
     estimates::add(&mut table)?;
     Ok(table)
+}
+
+/// The files that a location names, in their order. Those of a dataset are its parts.
+///
+/// # Errors
+/// As of [`open`]: a location that names no file.
+pub fn files(location: &str) -> Result<Vec<FileEntry>> {
+    let files = match list::list(location)? {
+        Listing::Files { files, .. } => files,
+        Listing::Dataset(directory) => list::below(&directory)?,
+    };
+    Ok(files.into_iter().map(FileEntry::from).collect())
+}
+
+/// The paths of the files that a location names, in their order. None if it names no file.
+///
+/// # Errors
+/// The location can't be read, as a wildcard that is none.
+pub fn paths(location: &str) -> Result<Vec<PathBuf>> {
+    list::paths(location)
 }
 
 /// The tables of a directory, as names and locations in the order of names. Each sub-directory is a table, and each
