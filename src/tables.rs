@@ -102,6 +102,7 @@ fn dialect(input: &Input) -> anyhow::Result<Dialect> {
         skip: input.skip,
         comment: one("--comment", &input.comment)?,
         comment_lines: false,
+        null_padding: false,
         escape: one("--escape", &input.escape)?,
         nulls: input.nullstr.as_deref().map(variables::nulls).unwrap_or_default(),
         decimal_separator,

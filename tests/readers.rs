@@ -25,6 +25,12 @@ fn files() -> TempDir {
     write("more/one.csv", "a,b\n1,2\n");
     write("more/two.csv", "b,c\n3,4\n");
     write("bad.csv", "a,b\n1,2\nx,3\n4,5\n");
+    write("short.csv", "a,b,c\n1,2,3\n4,5\n6\n");
+    write("long.csv", "a;b\n1;2;3\n4\n");
+    write("marked.csv", "a,b\n\"1,x\n2\",y\n");
+    write("kinds.csv", "i,f,d,t\n1,1.5,2024-01-31,x\n2,2.5,2024-02-29,y\n");
+    write("swapped/a=1/b=x/part.csv", "v\n7\n");
+    write("swapped/b=y/a=2/part.csv", "v\n8\n");
     write("rows.json", "{\"a\": 1, \"b\": \"x\"}\n{\"a\": 2}\n");
     write("year=2024/part.csv", "v\n7\n");
     write("year=2025/part.csv", "v\n8\n");
@@ -55,6 +61,33 @@ fn both_systems_answer_alike() {
         "SELECT b, filename FROM read_csv(['DIR/more/one.csv', 'DIR/more/*.csv'], union_by_name = true, filename = true) ORDER BY b",
         "SELECT count(*), count(DISTINCT column1) FROM read_parquet(['DIR/none.parquet', 'DIR/none*.parquet'])",
         "SELECT a, b FROM read_csv('DIR/bad.csv', columns = {'a': 'BIGINT', 'b': 'BIGINT'}, header = true, ignore_errors = true) ORDER BY a",
+        "SELECT a, b, c FROM read_csv('DIR/short.csv', null_padding = true) ORDER BY a",
+        "SELECT count(*), sum(a), sum(c) FROM read_csv('DIR/short.csv', null_padding = true, auto_detect = false, header = true, columns = {'a': 'BIGINT', 'b': 'BIGINT', 'c': 'BIGINT'})",
+        "SELECT * FROM read_csv('DIR/long.csv', null_padding = true) ORDER BY 1",
+        "SELECT x, y FROM read_csv('DIR/codes.csv', names = ['x', 'y'], types = {'x': 'VARCHAR'}) ORDER BY 1",
+        "SELECT x, n FROM read_csv('DIR/codes.csv', names = ['x'], header = true, types = ['VARCHAR']) ORDER BY 1",
+        "SELECT * FROM read_csv('DIR/codes.csv', names = ['x', 'y'], header = false, all_varchar = true) ORDER BY 1",
+        "SELECT code, n FROM read_csv('DIR/codes.csv', dtypes = ['VARCHAR', 'DOUBLE']) ORDER BY 1",
+        "SELECT a, b FROM read_csv('DIR/marked.csv', quote = '', escape = '', header = true, delim = ',') ORDER BY 1",
+        "SELECT i + 1, f || '', t FROM read_csv('DIR/kinds.csv', auto_type_candidates = ['BIGINT', 'VARCHAR']) ORDER BY 1",
+        "SELECT typeof(i), typeof(f) FROM read_csv('DIR/kinds.csv', auto_type_candidates = ['DOUBLE', 'VARCHAR']) LIMIT 1",
+        "SELECT sum(n) FROM read_csv('DIR/codes.csv', auto_detect = true, strict_mode = false, buffer_size = 100000, parallel = false, new_line = '\\n', sample_size = 100, comment = '')",
+        "SELECT a, b FROM read_csv('DIR/none.csv', auto_detect = false, columns = {'a': INT, 'b': VARCHAR}) ORDER BY 1",
+        "SELECT a, b FROM read_csv('DIR/none.csv', header = false, columns = STRUCT_PACK(a := 'INTEGER', b := 'VARCHAR')) ORDER BY 1",
+        "SELECT n, file FROM read_csv('DIR/codes.csv', filename = 'file') ORDER BY 1",
+        "SELECT v FROM read_csv('DIR/year=*/part.csv', hive_partitioning = false) ORDER BY 1",
+        "SELECT v, year + 1 FROM read_csv('DIR/year=*/part.csv', hive_types = {'year': 'INTEGER'}) ORDER BY 1",
+        "SELECT v, year || '' FROM read_csv('DIR/year=*/part.csv', hive_partitioning = true, hive_types_autocast = false) ORDER BY 1",
+        "SELECT v, a, b FROM read_csv('DIR/swapped/**/part.csv', hive_partitioning = true) ORDER BY 1",
+        "SELECT count(*) FROM read_parquet('DIR/none.parquet', binary_as_string = false, file_row_number = false)",
+        "SELECT file FROM glob('DIR/more/*.csv') ORDER BY file",
+        "SELECT count(*), count(DISTINCT g.file) FROM glob(['DIR/more/*.csv', 'DIR/more/one.csv']) g",
+        "SELECT count(*) FROM glob('DIR/nothing*') WHERE file LIKE '%x'",
+        "SELECT name, type, repetition_type, num_children, converted_type, logical_type, column_id FROM parquet_schema('DIR/none.parquet') ORDER BY column_id",
+        "SELECT row_group_id, row_group_num_rows, column_id, num_values, path_in_schema, type, stats_min_value, stats_max_value, stats_null_count, compression, total_compressed_size FROM parquet_metadata('DIR/none.parquet') ORDER BY column_id",
+        "SELECT num_rows, num_row_groups, format_version, file_size_bytes FROM parquet_file_metadata(['DIR/none.parquet', 'DIR/none.parquet'])",
+        "SELECT Delimiter, HasHeader, SkipRows, Columns[1].name, Columns[2].type FROM sniff_csv('DIR/codes.csv', all_varchar = true)",
+        "SELECT a, b FROM read_json('DIR/rows.json', records = true, maximum_depth = -1, auto_detect = true) ORDER BY a",
         "SELECT a, b FROM read_json('DIR/rows.json') ORDER BY a",
         "SELECT a FROM read_ndjson_auto('DIR/rows.json', maximum_object_size = 1000000) ORDER BY a",
         "SELECT a, b FROM read_json('DIR/rows.json', format = 'newline_delimited', columns = {'a': 'DOUBLE', 'b': 'VARCHAR'}) ORDER BY a",
@@ -90,6 +123,31 @@ fn they_stand_wherever_a_table_does() {
 }
 
 #[test]
+fn what_is_found_is_told_as_a_call_that_says_it() {
+    let dir = files();
+    let told = rows(&dir, &[], "SELECT Prompt FROM sniff_csv('DIR/bars.csv', quote = '''')");
+    let told = told.trim_end().trim_matches('"').replace("\"\"", "\"");
+    assert!(told.contains("delim = '|'") && told.contains("'price': 'DOUBLE'"), "{told}");
+    let said = rows(&dir, &[], told.trim_end_matches(';'));
+    assert_eq!(said, rows(&dir, &[], "FROM read_csv('DIR/bars.csv', quote = '''')"));
+    let said = rows(&dir, &[], "SELECT UserArguments FROM sniff_csv('DIR/bars.csv', header = true)");
+    assert_eq!(said.trim_end(), "header = 'true'");
+}
+
+#[test]
+fn tables_and_columns_have_their_functions() {
+    let dir = files();
+    let flags = ["--table", &within(&dir, "codes=DIR/codes.csv")];
+    let sql = "CREATE VIEW v AS SELECT n FROM codes; \
+               SELECT table_name, temporary, column_count FROM duckdb_tables()";
+    assert_eq!(rows(&dir, &flags, sql), "codes,false,2\n");
+    let sql = "CREATE VIEW v AS SELECT n FROM codes; SELECT view_name, column_count FROM duckdb_views() w";
+    assert_eq!(rows(&dir, &flags, sql), "v,1\n");
+    let sql = "SELECT column_name, column_index, data_type FROM duckdb_columns() WHERE table_name = 'codes'";
+    assert_eq!(rows(&dir, &flags, sql), "code,1,VARCHAR\nn,2,BIGINT\n");
+}
+
+#[test]
 fn what_is_wrong_is_told() {
     let dir = files();
     for (sql, said) in [
@@ -105,7 +163,16 @@ fn what_is_wrong_is_told() {
         ),
         ("FROM read_csv('DIR/codes.csv', types = {'code': 'STRONG'})", "the type STRONG"),
         ("FROM read_csv('DIR/codes.csv', names = ['a', 'b', 'c'])", "the files have 2 columns"),
-        ("FROM read_csv('DIR/codes.csv', hive_partitioning = false)", "the option hive_partitioning"),
+        ("FROM read_csv('DIR/codes.csv', hive_types = {'year': 'INT'})", "no directory is called year="),
+        ("FROM read_csv('DIR/year=*/part.csv', hive_types = {'year': 'DATE'})", "hive_types of 'year'"),
+        ("FROM read_csv('DIR/codes.csv', auto_detect = false)", "goes with columns"),
+        ("FROM read_csv('DIR/codes.csv', auto_type_candidates = ['INTERVAL'])", "auto_type_candidates takes"),
+        ("FROM read_csv('DIR/codes.csv', types = ['INT', 'INT', 'INT'])", "the files have 2 columns"),
+        ("FROM glob('DIR/*', x = 1)", "the option x of glob()"),
+        ("FROM parquet_schema(n)", "in single quotes"),
+        ("FROM read_csv('DIR/codes.csv', allow_quoted_nulls = false)", "the option allow_quoted_nulls"),
+        ("FROM read_parquet('DIR/none.parquet', file_row_number = true)", "the option file_row_number"),
+        ("FROM read_json('DIR/rows.json', maximum_depth = 1)", "the option maximum_depth"),
         ("FROM read_xml('DIR/a.xml')", "there is no function 'read_xml'"),
     ] {
         // A file that is not there has its name for a place.

@@ -41,7 +41,7 @@ mod unify;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::schema::{Dialect, OnError, Table, bdb};
+use ::schema::{Dialect, FileEntry, OnError, Table, bdb};
 use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +80,8 @@ pub struct OpenOptions {
     pub on_error: OnError,
     /// The bytes of the longest record that is read.
     pub max_record: usize,
+    /// Whether directories like `year=2026` are columns.
+    pub hive: bool,
     /// Whether the table has a column `_file` with the path of each row's file.
     pub file_column: bool,
     /// Whether only some of many small files are looked at when the table is opened, if that is enough to infer the
@@ -107,6 +109,7 @@ impl Default for OpenOptions {
             union_by_name: false,
             on_error: format.on_error,
             max_record: format.max_record,
+            hive: true,
             file_column: false,
             late: false,
         }
@@ -188,6 +191,26 @@ fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOpti
     };
     estimates::add(&mut table)?;
     Ok(table)
+}
+
+/// The files that a location names, in their order. Those of a dataset are its parts.
+///
+/// # Errors
+/// As of [`open`]: a location that names no file.
+pub fn files(location: &str) -> Result<Vec<FileEntry>> {
+    let files = match list::list(location)? {
+        Listing::Files { files, .. } => files,
+        Listing::Dataset(directory) => list::below(&directory)?,
+    };
+    Ok(files.into_iter().map(FileEntry::from).collect())
+}
+
+/// The paths of the files that a location names, in their order. None if it names no file.
+///
+/// # Errors
+/// The location can't be read, as a wildcard that is none.
+pub fn paths(location: &str) -> Result<Vec<PathBuf>> {
+    list::paths(location)
 }
 
 /// The tables of a directory, as names and locations in the order of names. Each sub-directory is a table, and each

@@ -10,8 +10,8 @@ use schema::names::nearest;
 use crate::functions::Functions;
 
 /// The names of the table functions.
-const TABLE_FUNCTIONS: [&str; 7] =
-    ["range", "generate_series", "json_each", "json_tree", "functions", "bdb", "transform"];
+const TABLE_FUNCTIONS: [&str; 8] =
+    ["range", "generate_series", "json_each", "json_tree", "functions", "glob", "bdb", "transform"];
 
 /// The most names that are listed where none is near.
 const MOST_LISTED: usize = 20;
@@ -170,7 +170,10 @@ mod tests {
         for (name, said) in [
             ("ranges", "did you mean range?"),
             ("csv_scan", "write FROM 'path'; CREATE VIEW and --table NAME=PATH give it a name"),
-            ("pages", "there are: range, generate_series, json_each, json_tree, functions, bdb, transform"),
+            (
+                "pages",
+                "there are: range, generate_series, json_each, json_tree, functions, glob, bdb, transform",
+            ),
         ] {
             assert_eq!(table_function(name), said, "{name}");
         }

@@ -13,8 +13,11 @@ pub struct Dialect {
     pub skip: u64,
     /// What a comment begins with, which ends with its line.
     pub comment: Option<u8>,
-    /// Whether a comment is a line of its own, so that none stands behind a record.
+    /// Whether a comment is a line of its own, so that none stands behind a record. Where no comment is named, it says
+    /// that there are none, and none are looked for.
     pub comment_lines: bool,
+    /// Whether the fields that a record lacks at its end are NULL.
+    pub null_padding: bool,
     /// Inside quotes, what makes the byte behind it one like any other. Quotes are doubled if there is none.
     pub escape: Option<u8>,
     /// The fields that are NULL. A bare empty field is if there are none.
@@ -41,6 +44,7 @@ impl Default for Dialect {
             skip: 0,
             comment: None,
             comment_lines: false,
+            null_padding: false,
             escape: None,
             nulls: Vec::new(),
             decimal_separator: b'.',

@@ -296,6 +296,14 @@ impl FormatOptions {
         self.dialect.as_ref()?.escape
     }
 
+    /// The quote of csv files whose fields are never quoted: a byte that no text in UTF-8 has.
+    pub const NO_QUOTE: u8 = 0xff;
+
+    /// Whether the fields that a record lacks at its end are NULL.
+    pub fn pads(&self) -> bool {
+        self.dialect.as_ref().is_some_and(|dialect| dialect.null_padding)
+    }
+
     /// What a comment begins with.
     pub fn comment(&self) -> Option<u8> {
         self.dialect.as_ref()?.comment

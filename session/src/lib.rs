@@ -28,7 +28,7 @@
 //! - [`sources`]: where the tables of a session are and how files are read, for other processes too.
 //! - [`conversion`]: a conversion of files to another format, for other processes too.
 //! - [`tables`]: the tables that a session knows by name.
-//! - `readers`: the tables that `read_csv()` and the like open.
+//! - `readers`: the tables that `read_csv()` and the like open; `about_files`: those that `glob()` and the like make.
 //! - [`limits`]: how long parsing, opening files and planning may take; `planners`: the threads that do it.
 //! - [`parsed`]: a statement with its text.
 //! - [`prepared`]: a statement that is parsed once and run with values.
@@ -47,6 +47,7 @@
 //! - [`statistics`]: the figures of a run.
 //! - [`error`]: what can go wrong.
 
+mod about_files;
 pub mod conversion;
 pub mod copy;
 mod definitions;

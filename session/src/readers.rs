@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use arrow_array::StringArray;
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema};
 use formats::compress::compression;
 use formats::discover::{OpenOptions, SchemaChoice, open};
 use formats::format::Format;
 use formats::registry;
 use queries::parse::readers::{Reader, ReaderOption};
-use schema::{OnError, Table};
+use schema::{FormatOptions, OnError, Table};
 
 use crate::error::Result;
 use crate::variables::{byte, charset, json_path, record, separator, switch, time_format};
@@ -26,7 +28,18 @@ struct Reading {
     names: Vec<String>,
     /// The types of some columns.
     types: Vec<(String, DataType)>,
+    /// The types of the first columns.
+    types_by_place: Vec<DataType>,
+    /// The types that may be found, beside text, if not all may.
+    candidates: Option<Vec<DataType>>,
     all_text: bool,
+    /// The types of columns of directories, if they are not found, and whether the others are text.
+    hive_types: Vec<(String, DataType)>,
+    hive_text: bool,
+    /// The name of the column with the path of each row's file.
+    filename: String,
+    /// Whether what the options don't say is found.
+    finds: bool,
 }
 
 /// Opens the table that a call reads. `name` is the name of the table.
@@ -34,58 +47,16 @@ struct Reading {
 /// # Errors
 /// An option is unknown or has a wrong value, or the files can't be opened.
 pub fn table(reader: &Reader, name: &str, options: &OpenOptions) -> Result<Table> {
-    let reading = reading(reader, options).map_err(|error| error.at_word(&reader.function))?;
-    let Reading { open: mut options, columns, names, types, all_text } = reading;
+    let mut reading = reading(reader, options).map_err(|error| error.at_word(&reader.function))?;
     // Of JSON any record may have more keys than those that were looked at.
-    let open_keys = columns.is_none() && options.schema.is_none();
+    let open_keys = reading.columns.is_none() && reading.open.schema.is_none();
     let location = &reader.path;
-    let given = match columns {
+    let given = match reading.columns.take() {
         Some(columns) => Some(columns),
-        None if names.is_empty() && types.is_empty() && !all_text => None,
-        // What the files have is changed.
-        None => {
-            let found = open(location, name, &options)?;
-            if let schema::Source::Files(set) = &found.source {
-                // With types it is not looked for again.
-                options.dialect = set.format.dialect.clone().unwrap_or_default();
-                if set.format.encoding == "csv" {
-                    options.delimiter = Some(set.format.delimiter);
-                }
-            }
-            let is_of_files = |i: usize| match &found.source {
-                schema::Source::Files(set) => i < set.file_columns,
-                _ => true,
-            };
-            let fields = found.schema.fields().iter().enumerate().filter(|(i, _)| is_of_files(*i));
-            let mut columns: Vec<(String, DataType)> =
-                fields.map(|(_, field)| (field.name().clone(), field.data_type().clone())).collect();
-            if all_text {
-                columns.iter_mut().for_each(|(_, data_type)| *data_type = DataType::Utf8View);
-            }
-            if names.len() > columns.len() {
-                let (named, there) = (names.len(), columns.len());
-                return Err(wrong(
-                    reader,
-                    &format!("names has {named} names, and the files have {there} columns"),
-                ));
-            }
-            for (name, (column, _)) in names.into_iter().zip(&mut columns) {
-                *column = name;
-            }
-            for (name, data_type) in types {
-                match columns.iter_mut().find(|(column, _)| column.eq_ignore_ascii_case(&name)) {
-                    Some((_, of_column)) => *of_column = data_type,
-                    None => {
-                        return Err(wrong(
-                            reader,
-                            &format!("types names the column '{name}', which is not there"),
-                        ));
-                    }
-                }
-            }
-            Some(columns)
-        }
+        None if reading.is_as_found() => None,
+        None => Some(changed(reader, name, &mut reading)?),
     };
+    let Reading { open: mut options, hive_types, hive_text, filename, .. } = reading;
     if let Some(columns) = given {
         let fields = columns.into_iter().map(|(name, data_type)| Field::new(name, data_type, true));
         options.schema = Some(SchemaChoice::Given(Arc::new(Schema::new(fields.collect::<Vec<_>>()))));
@@ -94,20 +65,147 @@ pub fn table(reader: &Reader, name: &str, options: &OpenOptions) -> Result<Table
     if let schema::Source::Files(set) = &mut table.source {
         set.format.open_keys = open_keys && set.format.encoding == "jsonl";
     }
+    if hive_text || !hive_types.is_empty() {
+        type_directories(reader, &mut table, &hive_types, hive_text, options.file_column)?;
+    }
     if options.file_column {
-        if table.schema.field_with_name(FILENAME).is_ok() {
+        if table.schema.field_with_name(&filename).is_ok() {
             return Err(wrong(
                 reader,
-                "with filename = true, and the files have a column 'filename' already",
+                &format!("with filename = true, and the files have a column '{filename}' already"),
             ));
         }
         let mut fields: Vec<_> = table.schema.fields().iter().cloned().collect();
         if let Some(last) = fields.last_mut() {
-            *last = Arc::new(last.as_ref().clone().with_name(FILENAME));
+            *last = Arc::new(last.as_ref().clone().with_name(filename));
         }
         table.schema = Arc::new(Schema::new_with_metadata(fields, table.schema.metadata().clone()));
     }
     Ok(table)
+}
+
+impl Reading {
+    /// Whether the columns of the files are those of the table.
+    fn is_as_found(&self) -> bool {
+        let types = self.types.is_empty() && self.types_by_place.is_empty() && self.candidates.is_none();
+        types && self.names.is_empty() && !self.all_text
+    }
+}
+
+/// The columns of the files with the names and types that the options say.
+fn changed(reader: &Reader, name: &str, reading: &mut Reading) -> Result<Vec<(String, DataType)>> {
+    let options = &mut reading.open;
+    let found = open(&reader.path, name, options)?;
+    if let schema::Source::Files(set) = &found.source {
+        // With types it is not looked for again.
+        options.dialect = set.format.dialect.clone().unwrap_or_default();
+        if set.format.encoding == "csv" {
+            options.delimiter = Some(set.format.delimiter);
+            // With other names a header would not be known.
+            if !reading.names.is_empty() {
+                options.header = Some(set.format.header);
+            }
+        }
+    }
+    let is_of_files = |i: usize| match &found.source {
+        schema::Source::Files(set) => i < set.file_columns,
+        _ => true,
+    };
+    let fields = found.schema.fields().iter().enumerate().filter(|(i, _)| is_of_files(*i));
+    let mut columns: Vec<(String, DataType)> =
+        fields.map(|(_, field)| (field.name().clone(), field.data_type().clone())).collect();
+    for (_, data_type) in &mut columns {
+        if reading.all_text {
+            *data_type = DataType::Utf8View;
+        } else if let Some(candidates) = &reading.candidates {
+            *data_type = candidate(data_type, candidates);
+        }
+    }
+    let most = reading.names.len().max(reading.types_by_place.len());
+    if most > columns.len() {
+        let option = if most == reading.names.len() { "names" } else { "types" };
+        let there = columns.len();
+        return Err(wrong(
+            reader,
+            &format!("{option} has {most} {option}, and the files have {there} columns"),
+        ));
+    }
+    for (name, (column, _)) in reading.names.drain(..).zip(&mut columns) {
+        *column = name;
+    }
+    for (data_type, (_, of_column)) in reading.types_by_place.drain(..).zip(&mut columns) {
+        *of_column = data_type;
+    }
+    for (name, data_type) in reading.types.drain(..) {
+        match columns.iter_mut().find(|(column, _)| column.eq_ignore_ascii_case(&name)) {
+            Some((_, of_column)) => *of_column = data_type,
+            None => {
+                return Err(wrong(reader, &format!("types names the column '{name}', which is not there")));
+            }
+        }
+    }
+    Ok(columns)
+}
+
+/// The type of these candidates that has all values of a type that was found: text if there is none.
+fn candidate(found: &DataType, candidates: &[DataType]) -> DataType {
+    let is_same = |other: &&DataType| match (found, other) {
+        (DataType::UInt64, DataType::Int64) => true,
+        (DataType::Timestamp(_, of), DataType::Timestamp(_, zone)) => of.is_some() == zone.is_some(),
+        (one, other) => one == *other,
+    };
+    let is_wider = |other: &&DataType| {
+        matches!(
+            (found, other),
+            (DataType::Int64 | DataType::UInt64, DataType::Float64)
+                | (DataType::Date32, DataType::Timestamp(_, None))
+        )
+    };
+    match candidates.iter().any(|other| is_same(&other)) {
+        true => found.clone(),
+        false => candidates.iter().find(is_wider).cloned().unwrap_or(DataType::Utf8View),
+    }
+}
+
+/// Gives the columns of directories these types; the others are text if `as_text`. The last column is the path of the file
+/// if `has_filename`.
+///
+/// # Errors
+/// There is no such column, or a value is none of its type.
+fn type_directories(
+    reader: &Reader,
+    table: &mut Table,
+    types: &[(String, DataType)],
+    as_text: bool,
+    has_filename: bool,
+) -> Result<()> {
+    let schema::Source::Files(set) = &table.source else { return Ok(()) };
+    let mut fields: Vec<_> = table.schema.fields().iter().cloned().collect();
+    let directories = set.file_columns..fields.len() - usize::from(has_filename);
+    let is_there =
+        |name: &String| directories.clone().any(|column| fields[column].name().eq_ignore_ascii_case(name));
+    if let Some((name, _)) = types.iter().find(|(name, _)| !is_there(name)) {
+        let message = format!("hive_types names '{name}', and no directory is called {name}=…");
+        return Err(wrong(reader, &message));
+    }
+    for (place, column) in directories.enumerate() {
+        let field = fields[column].as_ref().clone();
+        let mut given = types.iter().filter(|(name, _)| field.name().eq_ignore_ascii_case(name));
+        let data_type = match given.next() {
+            Some((_, data_type)) => data_type.clone(),
+            None if as_text => DataType::Utf8View,
+            None => continue,
+        };
+        let values: StringArray =
+            set.files.iter().map(|file| file.constants.get(place).cloned().flatten()).collect();
+        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        if let Err(error) = cast_with_options(&values, &data_type, &strict) {
+            return Err(wrong(reader, &format!("hive_types of '{}': {error}", field.name())));
+        }
+        fields[column] = Arc::new(field.with_data_type(data_type));
+    }
+    table.schema = Arc::new(Schema::new_with_metadata(fields, table.schema.metadata().clone()));
+    Ok(())
 }
 
 fn wrong(reader: &Reader, message: &str) -> crate::Error {
@@ -131,7 +229,13 @@ fn reading(reader: &Reader, options: &OpenOptions) -> queries::Result<Reading> {
         columns: None,
         names: vec![],
         types: vec![],
+        types_by_place: vec![],
+        candidates: None,
         all_text: false,
+        hive_types: vec![],
+        hive_text: false,
+        filename: FILENAME.into(),
+        finds: true,
     };
     for (option, value) in &reader.options {
         let takes = |what: &str| invalid(format!("the option {option} takes {what}"));
@@ -150,6 +254,14 @@ fn reading(reader: &Reader, options: &OpenOptions) -> queries::Result<Reading> {
             )));
         }
     }
+    if !reading.finds {
+        if reading.columns.is_none() {
+            let message = "auto_detect = false goes with columns = {'a': 'INTEGER', …}, because nothing else tells them";
+            return Err(invalid(message.into()));
+        }
+        reading.open.header.get_or_insert(false);
+        reading.open.delimiter.get_or_insert(b',');
+    }
     let dialect = &reading.open.dialect;
     if dialect.thousands == Some(dialect.decimal_separator) {
         return Err(invalid("decimal_separator and thousands must differ".into()));
@@ -158,12 +270,25 @@ fn reading(reader: &Reader, options: &OpenOptions) -> queries::Result<Reading> {
 }
 
 /// The options of all formats, for messages.
-const COMMON: &[&str] =
-    &["columns", "compression", "filename", "ignore_errors", "sample_size", "types", "union_by_name"];
+const COMMON: &[&str] = &[
+    "auto_detect",
+    "columns",
+    "compression",
+    "filename",
+    "hive_partitioning",
+    "hive_types",
+    "hive_types_autocast",
+    "ignore_errors",
+    "sample_size",
+    "types",
+    "union_by_name",
+];
 
 /// Those of csv besides.
 const CSV: &[&str] = &[
     "all_varchar",
+    "auto_type_candidates",
+    "buffer_size",
     "comment",
     "dateformat",
     "decimal_separator",
@@ -173,15 +298,19 @@ const CSV: &[&str] = &[
     "header",
     "max_line_size",
     "names",
+    "new_line",
+    "null_padding",
     "nullstr",
+    "parallel",
     "quote",
     "skip",
+    "strict_mode",
     "thousands",
     "timestampformat",
 ];
 
 /// Those of JSON besides.
-const JSON: &[&str] = &["encoding", "format", "json_path", "maximum_object_size"];
+const JSON: &[&str] = &["encoding", "format", "json_path", "maximum_depth", "maximum_object_size", "records"];
 
 /// Sets an option; `false` if there is none of this name.
 ///
@@ -195,6 +324,7 @@ fn set(
     value: &ReaderOption,
 ) -> Result<bool, String> {
     let is_csv = encoding.is_delimited();
+    let is_empty = *value == ReaderOption::One(String::new());
     let one = |what: &str| match value {
         ReaderOption::One(text) => Ok(text.as_str()),
         _ => Err(what.to_string()),
@@ -227,7 +357,13 @@ fn set(
     };
     match option {
         "union_by_name" => reading.open.union_by_name = truth()?,
-        "filename" => reading.open.file_column = truth()?,
+        "filename" => {
+            let text = one("true, false or the name of the column")?;
+            reading.open.file_column = switch(text) != Some(false);
+            if switch(text).is_none() {
+                reading.filename = text.into();
+            }
+        }
         "ignore_errors" if truth()? => reading.open.on_error = OnError::Skip,
         "ignore_errors" => reading.open.on_error = OnError::Fail,
         "compression" => {
@@ -246,13 +382,63 @@ fn set(
             };
         }
         "columns" => reading.columns = Some(types()?),
-        "types" | "dtypes" | "column_types" => reading.types = types()?,
-        // Hive directories are found, and types are inferred, in any case.
-        "hive_partitioning" | "auto_detect" | "parallel" if truth()? => {}
+        "types" | "dtypes" | "column_types" => match value {
+            ReaderOption::List(list) => {
+                let named = |text: &String| {
+                    queries::binder::type_named(text).map_err(|error| format!("types, and {error}"))
+                };
+                reading.types_by_place = list.iter().map(named).collect::<Result<_, _>>()?;
+            }
+            _ => reading.types = types()?,
+        },
+        "auto_detect" => reading.finds = truth()?,
+        "hive_partitioning" => reading.open.hive = truth()?,
+        "hive_types" => reading.hive_types = types()?,
+        "hive_types_autocast" => reading.hive_text = !truth()?,
+        // What changes no answer here: how much is read at once, and by how many.
+        "parallel" => _ = truth()?,
+        "buffer_size" | "explicit_cardinality" | "files_to_sniff" => {
+            let what = "a number";
+            one(what)?.parse::<f64>().map_err(|_| what.to_string())?;
+        }
+        "can_have_nan" if format == "parquet" => _ = truth()?,
+        "binary_as_string" | "file_row_number" if !truth()? => {}
+        // A record is read as it should be or is an error, which `ignore_errors` passes over.
+        "strict_mode" if is_csv => _ = truth()?,
+        "null_padding" if is_csv => reading.open.dialect.null_padding = truth()?,
+        "allow_quoted_nulls" if is_csv && truth()? => {}
+        "store_rejects" if is_csv && !truth()? => {}
+        "new_line" if is_csv => {
+            let what = r"'\n' or '\r\n', both of which end a line in any case";
+            if !matches!(one(what)?, r"\n" | r"\r\n" | "\n" | "\r\n") {
+                return Err(what.into());
+            }
+        }
+        "auto_type_candidates" if is_csv => {
+            let what = "a list of BOOLEAN, BIGINT, DOUBLE, TIME, DATE, TIMESTAMP, TIMESTAMPTZ and VARCHAR";
+            let ReaderOption::List(list) = value else { return Err(what.into()) };
+            // Times are not found, and stay text.
+            let passed =
+                |text: &&String| !["NULL", "TIME"].iter().any(|name| text.eq_ignore_ascii_case(name));
+            let named = |text: &String| {
+                use DataType::{Boolean, Date32, Float64, Int64, Timestamp, Utf8View};
+                let data_type = queries::binder::type_named(text).map_err(|_| what.to_string())?;
+                match data_type {
+                    Boolean | Int64 | Float64 | Date32 | Timestamp(..) | Utf8View => Ok(data_type),
+                    _ => Err(what.to_string()),
+                }
+            };
+            reading.candidates = Some(list.iter().filter(passed).map(named).collect::<Result<_, _>>()?);
+        }
         "delim" | "sep" | "delimiter" if is_csv => reading.open.delimiter = Some(character()?),
+        "quote" if is_csv && is_empty => reading.open.quote = FormatOptions::NO_QUOTE,
         "quote" if is_csv => reading.open.quote = character()?,
+        "escape" if is_csv && is_empty => reading.open.dialect.escape = None,
         "escape" if is_csv => reading.open.dialect.escape = Some(character()?),
-        "comment" if is_csv => reading.open.dialect.comment = Some(character()?),
+        "comment" if is_csv => {
+            let comment = if is_empty { None } else { Some(character()?) };
+            (reading.open.dialect.comment, reading.open.dialect.comment_lines) = (comment, is_empty);
+        }
         "skip" if is_csv => {
             let what = "a number of lines";
             reading.open.dialect.skip = one(what)?.parse().map_err(|_| what.to_string())?;
@@ -290,6 +476,12 @@ fn set(
             let what = "keys with points between them, such as 'data' or 'result.items', or '$'";
             reading.open.dialect.json_path = Some(json_path(one(what)?).ok_or_else(|| what.to_string())?);
         }
+        // Types are as deep as the values.
+        "maximum_depth" if format == "json" && matches!(value, ReaderOption::One(depth) if depth == "-1") => {
+        }
+        // Objects are records.
+        "records" if format == "json" && one("true or auto")? == "auto" => {}
+        "records" if format == "json" && truth()? => {}
         // How records lie is told by the files.
         "format" if format == "json" => {
             let what = "auto, newline_delimited, unstructured or array";

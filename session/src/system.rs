@@ -1,5 +1,5 @@
-//! What a session knows of its tables as tables: `information_schema.tables`, `information_schema.columns`, and SHOW ALL
-//! TABLES.
+//! What a session knows of its tables as tables: `information_schema.tables`, `information_schema.columns`,
+//! `duckdb_tables()`, `duckdb_views()`, `duckdb_columns()`, and SHOW ALL TABLES.
 //!
 //! They are made when a statement reads them. For the columns each table is opened and each view planned; one that can't be
 //! is there without columns. A view that reads these tables itself is planned over tables without rows.
@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, ListBuilder, StringBuilder};
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, new_null_array};
 use arrow_schema::{DataType, Field, SchemaRef};
 use engine::context::cancel::Cancel;
 use engine::context::stack::Deep;
 use formats::discover::open_batches;
 use queries::Kind;
+use queries::parse::readers::Reader;
 use queries::parse::select_all;
 use schema::Table;
 
@@ -32,6 +33,12 @@ const SCHEMA: &str = "main";
 pub(crate) enum System {
     Tables,
     Columns,
+    /// `duckdb_tables()`.
+    TablesAlone,
+    /// `duckdb_views()`.
+    Views,
+    /// `duckdb_columns()`.
+    ColumnsOfAll,
 }
 
 /// The columns of `information_schema.tables`: all are texts.
@@ -55,12 +62,43 @@ const OF_COLUMNS: [(&str, bool); 13] = [
     ("datetime_precision", false),
 ];
 
+/// The columns of `duckdb_columns()`.
+const OF_ALL: [(&str, DataType); 12] = [
+    ("database_name", DataType::Utf8),
+    ("schema_name", DataType::Utf8),
+    ("table_name", DataType::Utf8),
+    ("column_name", DataType::Utf8),
+    ("column_index", DataType::Int32),
+    ("internal", DataType::Boolean),
+    ("column_default", DataType::Utf8),
+    ("is_nullable", DataType::Boolean),
+    ("data_type", DataType::Utf8),
+    ("numeric_precision", DataType::Int32),
+    ("numeric_precision_radix", DataType::Int32),
+    ("numeric_scale", DataType::Int32),
+];
+
+/// Those of `duckdb_tables()` and `duckdb_views()`, which call the name differently.
+fn of_relations(name: &'static str) -> [(&'static str, DataType); 6] {
+    [
+        ("database_name", DataType::Utf8),
+        ("schema_name", DataType::Utf8),
+        (name, DataType::Utf8),
+        ("internal", DataType::Boolean),
+        ("temporary", DataType::Boolean),
+        ("column_count", DataType::Int64),
+    ]
+}
+
 impl System {
     /// The table of this name.
     pub fn of(name: &str) -> Option<System> {
         match name.to_lowercase().as_str() {
             "information_schema.tables" => Some(System::Tables),
             "information_schema.columns" => Some(System::Columns),
+            "duckdb_tables()" => Some(System::TablesAlone),
+            "duckdb_views()" => Some(System::Views),
+            "duckdb_columns()" => Some(System::ColumnsOfAll),
             _ => None,
         }
     }
@@ -68,6 +106,9 @@ impl System {
     fn schema(self) -> SchemaRef {
         let text = |name| (name, DataType::Utf8);
         match self {
+            System::TablesAlone => fields(of_relations("table_name")),
+            System::Views => fields(of_relations("view_name")),
+            System::ColumnsOfAll => fields(OF_ALL),
             System::Tables => fields(OF_TABLES.map(text)),
             System::Columns => fields(OF_COLUMNS.map(|(name, is_text)| match is_text {
                 true => text(name),
@@ -95,6 +136,14 @@ impl Session {
         cancel: &Cancel,
         open: impl FnOnce(&[String]) -> Result<Opened>,
     ) -> Result<Opened> {
+        let about_files =
+            |name: &&String| Reader::of_name(name).is_some_and(|reader| reader.is_about_files());
+        if self.runner().processes() > 1
+            && let Some(name) = names.iter().find(about_files)
+        {
+            let what = format!("{name} where several processes run the queries");
+            return Err(queries::Error::Unsupported(what).into());
+        }
         let own = |name: &String| System::of(name).filter(|_| self.kind(name).is_none());
         if !names.iter().any(|name| own(name).is_some()) {
             return open(names);
@@ -118,6 +167,13 @@ impl Session {
             (false, _) => RecordBatch::new_empty(schema.clone()),
             (true, System::Tables) => tables_of(&schema, &self.known(false, cancel)?)?,
             (true, System::Columns) => columns_of(&schema, &self.known(true, cancel)?)?,
+            (true, System::ColumnsOfAll) => columns_of_all(&schema, &self.known(true, cancel)?)?,
+            (true, System::TablesAlone | System::Views) => {
+                let kind = if system == System::Views { Kind::View } else { Kind::Table };
+                let mut known = self.known(true, cancel)?;
+                known.retain(|one| one.kind == kind);
+                relations(&schema, &known)?
+            }
         };
         Ok(open_batches(name, &schema, &[batch])?)
     }
@@ -247,6 +303,61 @@ fn columns_of(schema: &SchemaRef, known: &[Known]) -> Result<RecordBatch> {
         }
     });
     batch(schema, columns.collect())
+}
+
+fn relations(schema: &SchemaRef, known: &[Known]) -> Result<RecordBatch> {
+    let text = |text: fn(&Known) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(known.iter().map(text)))
+    };
+    let truth = |is: fn(&Known) -> bool| -> ArrayRef {
+        Arc::new(known.iter().map(|one| Some(is(one))).collect::<BooleanArray>())
+    };
+    let count = |one: &Known| i64::try_from(one.schema.as_ref()?.fields().len()).ok();
+    batch(
+        schema,
+        vec![
+            text(|_| CATALOG),
+            text(|_| SCHEMA),
+            text(|one| &one.name),
+            truth(|_| false),
+            // Nothing that a statement has named outlasts the process.
+            truth(|one| one.is_kept || one.kind == Kind::View),
+            Arc::new(known.iter().map(count).collect::<Int64Array>()),
+        ],
+    )
+}
+
+fn columns_of_all(schema: &SchemaRef, known: &[Known]) -> Result<RecordBatch> {
+    let of_one = |one: &Known| {
+        let fields: Vec<_> = one.schema.iter().flat_map(|schema| schema.fields()).cloned().collect();
+        let name = one.name.clone();
+        fields.into_iter().enumerate().map(move |(i, field)| (name.clone(), i, field))
+    };
+    let all: Vec<_> = known.iter().flat_map(of_one).collect();
+    let text = |text: &dyn Fn(&Field) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(all.iter().map(|(_, _, field)| text(field))))
+    };
+    let digit = |digit: fn((Option<i32>, Option<i32>, Option<i32>)) -> Option<i32>| -> ArrayRef {
+        Arc::new(all.iter().map(|(_, _, field)| digit(digits(field.data_type()))).collect::<Int32Array>())
+    };
+    let index = |i: usize| i32::try_from(i + 1).ok();
+    batch(
+        schema,
+        vec![
+            text(&|_| CATALOG.into()),
+            text(&|_| SCHEMA.into()),
+            Arc::new(StringArray::from_iter_values(all.iter().map(|(name, _, _)| name))),
+            text(&|field| field.name().clone()),
+            Arc::new(all.iter().map(|(_, i, _)| index(*i)).collect::<Int32Array>()),
+            Arc::new(all.iter().map(|_| Some(false)).collect::<BooleanArray>()),
+            new_null_array(&DataType::Utf8, all.len()),
+            Arc::new(all.iter().map(|(_, _, field)| Some(field.is_nullable())).collect::<BooleanArray>()),
+            text(&|field| type_name(field.data_type())),
+            digit(|(precision, _, _)| precision),
+            digit(|(_, radix, _)| radix),
+            digit(|(_, _, scale)| scale),
+        ],
+    )
 }
 
 fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {

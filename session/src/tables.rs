@@ -13,6 +13,7 @@ use queries::{Catalog, Kind, View, Views};
 use schema::Table;
 use schema::names::nearest;
 
+use crate::about_files;
 use crate::error::{Error, Result};
 use crate::kept::Kept;
 use crate::readers;
@@ -204,6 +205,9 @@ impl Tables {
                 Place::Path(location) => {
                     let options = OpenOptions { schema, late, ..options.clone() };
                     open(&location, name, &options)?
+                }
+                Place::Reader(reader) if reader.is_about_files() => {
+                    about_files::table(&reader, name, options)?
                 }
                 Place::Reader(reader) => {
                     readers::table(&reader, name, &OpenOptions { schema, late, ..options.clone() })?

@@ -226,6 +226,8 @@ pub struct CsvParser {
     /// How values are written, if that is not as palais writes them.
     style: Option<Style>,
     comment: Option<u8>,
+    /// The fields that a record lacks are NULL.
+    pads: bool,
     /// The lines that are skipped at the beginning of a file, and those of them that are not counted yet.
     skip: u64,
     skipped: u64,
@@ -256,6 +258,7 @@ impl CsvParser {
             syntax: CsvSyntax::new(marks).of_inferred(format.inferred),
             style: Style::new(format)?,
             comment: format.comment(),
+            pads: format.pads(),
             skipped: if first { skipped(format) } else { 0 },
             skip: skipped(format),
             index: Index::default(),
@@ -391,8 +394,10 @@ impl CsvParser {
             batch.pass_lines(lines);
         } else if count == self.columns {
             self.one(records, &fields, batch)?;
-        } else if batch.on_error() == OnError::Null {
-            batch.count_values(self.columns.abs_diff(count) as u64);
+        } else if (self.pads && count < self.columns) || batch.on_error() == OnError::Null {
+            if !self.pads || count > self.columns {
+                batch.count_values(self.columns.abs_diff(count) as u64);
+            }
             fields.resize(self.columns, (end, end));
             self.one(records, &fields, batch)?;
         } else {

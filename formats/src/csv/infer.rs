@@ -117,10 +117,13 @@ impl CsvInference {
         if at == bytes.len() {
             return Ok(None);
         }
-        if fields.len() > MOST_COLUMNS {
+        let width = if self.format.pads() { self.width(input, at) } else { fields.len() };
+        if width > MOST_COLUMNS {
             return Err(too_many_columns());
         }
-        let names: Vec<_> = fields.iter().enumerate().map(|(i, &field)| self.name(bytes, i, field)).collect();
+        // A field that the first record lacks has no name there.
+        let field = |i: usize| fields.get(i).copied().unwrap_or((end, end));
+        let names: Vec<_> = (0..width).map(|i| self.name(bytes, i, field(i))).collect();
         // Names that differ in their letters' case alone are told apart where a query uses them.
         let doubled = names.iter().collect::<HashSet<_>>().len() < names.len();
         let names = match schema::names::distinct(names.iter().map(String::as_str)) {
@@ -148,6 +151,20 @@ impl CsvInference {
         drop(seen);
         self.look_elsewhere(columns);
         Ok(Some(if self.format.header { end } else { at } - input.at))
+    }
+
+    /// The most fields of a record from `at` on, of those that are at hand and looked at.
+    fn width(&self, input: &Input, mut at: usize) -> usize {
+        let bytes = input.block.as_slice();
+        let mut width = 0;
+        for _ in 0..self.left.saturating_add(1) {
+            let record = (at < bytes.len())
+                .then(|| single_record(bytes, at, input.last, self.marks, usize::MAX))
+                .flatten();
+            let Some(record) = record else { break };
+            (width, at) = (width.max(record.count), record.end);
+        }
+        width
     }
 
     /// The name of a column: what the header says, or its number.

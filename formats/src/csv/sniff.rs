@@ -38,6 +38,13 @@ pub fn consistent(head: &[u8], quote: u8) -> Option<u8> {
     DELIMITERS.iter().copied().find(|&delimiter| is_even(head, delimiter, quote))
 }
 
+/// The delimiter that cuts a record into the most fields. A comma if none does.
+pub fn widest(head: &[u8], quote: u8) -> u8 {
+    let width = |delimiter: u8| records(head, delimiter, quote, RECORDS).iter().map(Vec::len).max();
+    // Of several with as many fields the last one counts.
+    DELIMITERS.iter().rev().copied().max_by_key(|delimiter| width(*delimiter)).unwrap_or(b',')
+}
+
 /// Whether a delimiter cuts all records into the same number of fields, at least two.
 pub fn is_even(head: &[u8], delimiter: u8, quote: u8) -> bool {
     let records = records(head, delimiter, quote, RECORDS);

@@ -80,7 +80,8 @@ pub fn open(
         rows = rows.zip(file.rows).and_then(|(sum, n)| sum.checked_add(n));
         file.layout = layouts.of(&schema, &detected[i], seen.schema.as_deref());
     }
-    let (layouts, hive) = (layouts.all(), hive::columns(root, &files)?);
+    let hive = if options.hive { hive::columns(root, &files)? } else { hive::Hive::default() };
+    let layouts = layouts.all();
     let set = FileSet { files, format: base, file_columns, layouts, unseen };
     let (source, guesses) = (Source::Files(set), TableEstimates::default());
     let mut table = Table { name: name.to_string(), schema, source, rows, spans: vec![], guesses };
@@ -270,7 +271,8 @@ fn besides_records(
     dialect: &Dialect,
     header: Option<bool>,
 ) -> Option<Besides> {
-    if dialect.comment.is_some() {
+    // Records that may be short tell nothing by their number of fields.
+    if dialect.comment.is_some() || dialect.null_padding {
         return None;
     }
     let may_have_preamble = dialect.skip == 0 && header != Some(false);
@@ -278,8 +280,8 @@ fn besides_records(
         .then(|| sniff::preamble(head, delimiter, format.quote))
         .flatten()
         .map(|(skip, delimiter)| Besides { skip, comment: None, comment_lines: false, delimiter });
-    // What escapes decides which quotes end, and a comment may have any.
-    if dialect.escape.is_some() {
+    // What escapes decides which quotes end, and a comment may have any. Or it was said that there are no comments.
+    if dialect.escape.is_some() || dialect.comment_lines {
         return preamble;
     }
     let mut head = Cow::Borrowed(head);
@@ -381,7 +383,11 @@ fn csv_head(file: &FileEntry, format: &mut FormatOptions, delimiter: Option<u8>)
             }
         }
     } else if delimiter.is_none() {
-        let found = sniff::delimiter(&without_comments(&head, format.comment()), format.quote);
+        let records = without_comments(&head, format.comment());
+        let found = match format.pads() {
+            true => sniff::widest(&records, format.quote),
+            false => sniff::delimiter(&records, format.quote),
+        };
         if found != format.delimiter {
             // Which quotes open, and so which comments begin, is told by the delimiter.
             format.delimiter = found;

@@ -123,20 +123,36 @@ fn matches(steps: &[Step], names: &[&str]) -> bool {
 /// # Errors
 /// The glob matches no file, or a directory can't be read.
 pub fn list_glob(location: &str) -> Result<Listing> {
-    let Glob { root, steps } = Glob::parse(location)?;
-    let base = if root.as_os_str().is_empty() { Path::new(".") } else { &root };
-    match roots::metadata(base) {
-        Ok(_) => {}
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(suggest::missing(base)),
-        Err(e) => return Err(Error::io(base, "open", e)),
-    }
-    let mut files = Vec::new();
-    walk(&root, &steps, &mut files)?;
-    sort(&mut files);
+    let (root, files) = matching(location)?;
     if files.is_empty() {
-        return Err(suggest::no_match(location, base));
+        let base = or_here(&root);
+        return Err(match roots::exists(base) {
+            true => suggest::no_match(location, base),
+            false => suggest::missing(base),
+        });
     }
     Ok(Listing::Files { root, files })
+}
+
+/// The directory before the first wildcard, and the files that a glob matches. There may be none, nor the directory.
+///
+/// # Errors
+/// A directory can't be read.
+pub fn matching(location: &str) -> Result<(PathBuf, Vec<Found>)> {
+    let Glob { root, steps } = Glob::parse(location)?;
+    let mut files = Vec::new();
+    match roots::metadata(or_here(&root)) {
+        Ok(_) => walk(&root, &steps, &mut files)?,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => return Err(Error::io(or_here(&root), "open", e)),
+    }
+    sort(&mut files);
+    Ok((root, files))
+}
+
+/// A directory, or the working directory if it has no name.
+fn or_here(root: &Path) -> &Path {
+    if root.as_os_str().is_empty() { Path::new(".") } else { root }
 }
 
 /// Follows the other steps of a glob below `dir`, which is empty for the working directory.

@@ -1,7 +1,7 @@
 //! Columns in the names of directories: `year=2026/month=5/`.
 //!
 //! Only directories below the one that the location names count, or below the directory before a glob's first wildcard.
-//! All files must lie below the same keys in the same order.
+//! All files must lie below the same keys, in any order.
 //!
 //! A value is written as Hive writes it: `%2F` for a byte that can't stand in a name, `__HIVE_DEFAULT_PARTITION__` for
 //! NULL. [`directory`] writes such a name, and [`columns`] reads it.
@@ -49,6 +49,10 @@ pub fn columns(root: &Path, files: &[FileEntry]) -> Result<Hive> {
         if i == 0 {
             names = pairs.iter().map(|(key, _)| key.clone()).collect();
         } else if !pairs.iter().map(|(key, _)| key).eq(&names) {
+            if let Some(ordered) = in_order(&pairs, &names) {
+                values.push(ordered);
+                continue;
+            }
             let path = |keys: Vec<&str>| if keys.is_empty() { "none".into() } else { keys.join("/") };
             let message = format!(
                 "the directories above it give the columns {}, those of {} give {}",
@@ -75,6 +79,15 @@ pub fn columns(root: &Path, files: &[FileEntry]) -> Result<Hive> {
         Field::new(name, data_type, values.iter().any(|row| row[column].is_none()))
     });
     Ok(Hive { fields: fields.collect(), values })
+}
+
+/// The values of keys in the order of these names, if they are the same in another order.
+fn in_order(pairs: &[(String, Option<String>)], names: &[String]) -> Option<Vec<Option<String>>> {
+    let value = |name: &String| {
+        let mut named = pairs.iter().filter(|(key, _)| key == name);
+        named.next().filter(|_| named.next().is_none()).map(|(_, value)| value.clone())
+    };
+    names.iter().map(value).collect::<Option<Vec<_>>>().filter(|values| values.len() == pairs.len())
 }
 
 /// Whether a value is a whole number that is written so: `05` and `+5` are text.
@@ -232,6 +245,14 @@ mod tests {
     fn only_directories_below_the_location_count() {
         assert_eq!(of("d/year=2026", &["d/year=2026/a=b.csv"]).unwrap().fields, []);
         assert_eq!(of("d", &["d/=3/a.csv"]).unwrap().fields, []);
+    }
+
+    #[test]
+    fn keys_may_stand_in_another_order() {
+        let hive = of("", &["m=1/y=2/a", "y=3/m=4/b"]).unwrap();
+        let value = |text: &str| Some(text.to_string());
+        assert_eq!(hive.values, [[value("1"), value("2")], [value("4"), value("3")]]);
+        assert!(of("", &["m=1/y=2/a", "y=3/y=4/b"]).is_err());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use schema::FileEntry;
 
-use super::glob::{is_glob, list_glob};
+use super::glob::{is_glob, list_glob, matching};
 use super::{braces, remote, suggest};
 use crate::error::{Error, Result};
 use crate::parallel;
@@ -107,6 +107,27 @@ fn list_several(location: &str, several: &[String]) -> Result<Listing> {
 fn is_pipe(file: &Found) -> bool {
     let is_file = || roots::metadata(&file.path).is_ok_and(|meta| meta.is_file());
     file.path.as_os_str() == STDIN || (file.bytes == 0 && !is_remote(&file.path) && !is_file())
+}
+
+/// The paths of the files that a location names. None if there are none; a location in braces may name some of them.
+pub fn paths(location: &str) -> Result<Vec<PathBuf>> {
+    let path = Path::new(location);
+    let of = |files: Vec<Found>| files.into_iter().map(|file| file.path).collect();
+    match roots::metadata(path) {
+        Ok(meta) if meta.is_dir() => return below(path).map(of),
+        Ok(_) => return Ok(vec![path.to_path_buf()]),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => return Err(Error::io(path, "open", e)),
+    }
+    if is_remote(path) {
+        return super::files(location).map(|files| files.into_iter().map(|file| file.path).collect());
+    }
+    let several = braces::expand(location)?;
+    if !several.is_empty() {
+        let each = several.iter().map(|one| paths(one)).collect::<Result<Vec<_>>>()?;
+        return Ok(each.concat());
+    }
+    if is_glob(location) { matching(location).map(|(_, files)| of(files)) } else { Ok(Vec::new()) }
 }
 
 /// Lists a path in which no character is a wildcard.
@@ -361,6 +382,24 @@ mod tests {
         let hive = dir.path().join("{l,m}/*.csv");
         let Listing::Files { root, .. } = list(hive.to_str().unwrap()).unwrap() else { panic!() };
         assert_eq!(root, dir.path());
+    }
+
+    #[test]
+    fn paths_may_be_none() {
+        let dir = tree(&["l/a.csv", "l/b.csv"]);
+        let count = |location: &str| paths(dir.path().join(location).to_str().unwrap()).unwrap().len();
+        for (location, expected) in [
+            ("l/*.csv", 2),
+            ("l", 2),
+            ("l/a.csv", 1),
+            ("l/{a,b,z,?}.csv", 4),
+            ("l/x*", 0),
+            ("m/*", 0),
+            ("m", 0),
+        ] {
+            assert_eq!(count(location), expected, "{location}");
+        }
+        assert!(paths("[").is_err());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Apache Parquet, by the `parquet` crate.
 //!
 //! - [`footer`]: the footer, parsed once a file, and the types in which its columns are read.
-//! - `inspect`: what lies in a file, for people.
+//! - `inspect`: what lies in a file, for people; [`facts`]: what footers tell, as rows.
 //! - [`interval`]: INTERVAL, which the crate does not read whole.
 //! - [`prune`]: row groups that a scan can't want, by their statistics.
 //! - `depth`: how deep a schema is nested, looked at before the crate makes a tree of it.
@@ -12,6 +12,7 @@
 //! - [`write`]: row groups encoded in parallel and appended in order.
 
 mod depth;
+pub mod facts;
 pub mod footer;
 mod inspect;
 pub mod interval;

@@ -2,13 +2,15 @@
 //!
 //! The call becomes the name of a table, in one spelling ([`Reader::name`]). Whoever opens the table reads it back
 //! ([`Reader::of_name`]), in other processes too.
+//!
+//! So do calls that tell something about files, such as `glob('*.csv')`, and about tables, such as `duckdb_tables()`.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, Spanned,
-    TableFactor, TableFunctionArgs, UnaryOperator, Value, VisitorMut,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
+    Spanned, TableFactor, TableFunctionArgs, UnaryOperator, Value, VisitorMut,
 };
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -22,6 +24,13 @@ const BEGIN: &str = "read_";
 
 /// Another name of `read_parquet`.
 const PARQUET_SCAN: &str = "parquet_scan";
+
+/// Functions whose rows tell something about files.
+const ABOUT_FILES: [&str; 5] =
+    ["glob", "parquet_file_metadata", "parquet_metadata", "parquet_schema", "sniff_csv"];
+
+/// Functions whose rows tell what tables there are. They take nothing, and the call is the name of the table.
+const ABOUT_TABLES: [&str; 3] = ["duckdb_columns", "duckdb_tables", "duckdb_views"];
 
 /// A call of a function that reads files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +55,11 @@ pub enum ReaderOption {
 }
 
 impl Reader {
+    /// Whether its rows tell something about files, and are not those of the files.
+    pub fn is_about_files(&self) -> bool {
+        ABOUT_FILES.contains(&self.function.as_str())
+    }
+
     /// What the format is called in the name of the function.
     pub fn format(&self) -> &str {
         match self.function.strip_prefix(BEGIN) {
@@ -96,7 +110,9 @@ impl Reader {
 
 /// Whether the tokens of a text may have such a call.
 pub fn occurs(tokens: &[TokenWithSpan]) -> bool {
-    tokens.iter().any(|token| matches!(&token.token, Token::Word(word) if is_reader(&word.value)))
+    let is_one =
+        |name: &str| is_reader(name) || ABOUT_TABLES.iter().any(|one| name.eq_ignore_ascii_case(one));
+    tokens.iter().any(|token| matches!(&token.token, Token::Word(word) if is_one(&word.value)))
 }
 
 /// Makes each such call in a query the name of a table.
@@ -109,10 +125,18 @@ impl VisitorMut for Name {
         let TableFactor::Table { name, args: args @ Some(_), .. } = factor else {
             return ControlFlow::Continue(());
         };
-        let Some(given) = args.as_ref().filter(|_| is_reader(&table_name(name))) else {
+        let span = name.span();
+        let function = table_name(name).to_lowercase();
+        if ABOUT_TABLES.contains(&function.as_str()) && args.as_ref().is_some_and(|args| args.args.is_empty())
+        {
+            let ident = Ident::with_quote_and_span('"', span, format!("{function}()"));
+            *name = ObjectName(vec![ObjectNamePart::Identifier(ident)]);
+            *args = None;
+            return ControlFlow::Continue(());
+        }
+        let Some(given) = args.as_ref().filter(|_| is_reader(&function)) else {
             return ControlFlow::Continue(());
         };
-        let span = name.span();
         match reader(name, given) {
             Ok(reader) => {
                 let ident = Ident::with_quote_and_span('"', span, reader.name());
@@ -127,7 +151,9 @@ impl VisitorMut for Name {
 
 fn is_reader(function: &str) -> bool {
     let begins = function.get(..BEGIN.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(BEGIN));
-    begins && function.len() > BEGIN.len() || function.eq_ignore_ascii_case(PARQUET_SCAN)
+    begins && function.len() > BEGIN.len()
+        || function.eq_ignore_ascii_case(PARQUET_SCAN)
+        || ABOUT_FILES.iter().any(|name| function.eq_ignore_ascii_case(name))
 }
 
 /// The call of a function that reads files.
@@ -209,10 +235,29 @@ fn option_of(name: &str, value: &Expr) -> Result<ReaderOption> {
             items.map(ReaderOption::List).ok_or_else(wrong)
         }
         Expr::Dictionary(fields) => {
-            let pairs = fields.iter().map(|field| Some((field.key.value.clone(), text_of(&field.value)?)));
+            let pairs = fields.iter().map(|field| Some((field.key.value.clone(), word_of(&field.value)?)));
+            pairs.collect::<Option<Vec<_>>>().map(ReaderOption::Pairs).ok_or_else(wrong)
+        }
+        // Another way to write pairs: struct_pack(a := 'INT').
+        Expr::Function(call) if table_name(&call.name).eq_ignore_ascii_case("struct_pack") => {
+            let FunctionArguments::List(list) = &call.args else { return Err(wrong()) };
+            let pairs = list.args.iter().map(|arg| match arg {
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                    Some((name.value.clone(), word_of(value)?))
+                }
+                _ => None,
+            });
             pairs.collect::<Option<Vec<_>>>().map(ReaderOption::Pairs).ok_or_else(wrong)
         }
         other => text_of(other).map(ReaderOption::One).ok_or_else(wrong),
+    }
+}
+
+/// A constant or a bare word as text: the name of a type may stand without quotes.
+fn word_of(e: &Expr) -> Option<String> {
+    match e {
+        Expr::Identifier(word) => Some(word.value.clone()),
+        other => text_of(other),
     }
 }
 
@@ -256,12 +301,21 @@ mod tests {
                 "read_csv('a', columns = {'a': 'INT', 'b': 'VARCHAR'}, x = ['p', 'q'])",
             ),
             ("FROM parquet_scan('a')", "parquet_scan('a')"),
+            (
+                "FROM read_csv('a', columns = STRUCT_PACK(a := 'INT', b := date))",
+                "read_csv('a', columns = {'a': 'INT', 'b': 'date'})",
+            ),
+            ("FROM read_csv('a', types = {a: INT})", "read_csv('a', types = {'a': 'INT'})"),
         ] {
             assert_eq!(read(sql), [name], "{sql}");
             let reader = Reader::of_name(name).expect("it is read back");
             assert_eq!(reader.name(), name);
         }
         assert_eq!(read("SELECT * FROM read_csv('a') x JOIN read_csv('b') y USING (k)").len(), 2);
+        assert_eq!(read("FROM glob(['a', 'b*'])"), ["glob('{a,b*}')"]);
+        assert!(Reader::of_name("glob('a')").is_some_and(|reader| reader.is_about_files()));
+        assert_eq!(read("SELECT count(*) FROM DuckDB_Tables() t"), ["duckdb_tables()"]);
+        assert_eq!(read("FROM duckdb_tables"), ["duckdb_tables"]);
         assert_eq!(read("FROM read_nothing"), ["read_nothing"]);
         for other in ["read_csv('a", "read_csv", "a.csv", "read_csv('a') ", "range(3)"] {
             assert_eq!(Reader::of_name(other), None, "{other}");

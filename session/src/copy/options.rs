@@ -24,15 +24,20 @@ const OPTIONS: [&str; 9] = [
 ];
 
 /// Options that other systems have, and what to write here.
-const OTHERS: [(&str, &str); 10] = [
+const OTHERS: [(&str, &str); 12] = [
     ("append", "write to another directory, and read both with a glob"),
     ("codec", "write COMPRESSION"),
+    ("compression_level", "it is a number, and has no effect: each compression has one level"),
     ("escape", "quotes in csv are doubled"),
+    ("force_quote", "what needs quotes has them, and the empty string, which NULL has not"),
     ("null", "NULL is nothing between two delimiters; coalesce(…) in the query writes something else"),
     ("nullstr", "NULL is nothing between two delimiters; coalesce(…) in the query writes something else"),
     ("overwrite_or_ignore", "write OVERWRITE, which replaces the whole directory"),
     ("quote", "csv is quoted with \""),
-    ("row_group_size", "leave it out: row groups have the size that the format asks for"),
+    (
+        "row_group_size",
+        "it is a number, and has no effect: row groups have the size that the format asks for",
+    ),
     ("type", "write FORMAT"),
     ("write_partition_columns", "name the column twice in the query: SELECT *, year AS of_year"),
 ];
@@ -65,13 +70,19 @@ impl CopyTarget {
                 }
                 "arrays" => to.arrays = switch(name, value)?,
                 "header" => to.header = Some(switch(name, value)?),
-                "delimiter" | "delim" | "sep" => match text()?.as_bytes() {
-                    [byte] => to.delimiter = Some(*byte),
-                    _ => {
+                "delimiter" | "delim" | "sep" => match variables::byte(text()?) {
+                    Some(byte) => to.delimiter = Some(byte),
+                    None => {
                         let text = text()?;
                         return Err(Error::Settings(format!("the DELIMITER '{text}' is not one byte")));
                     }
                 },
+                // Files are written so in any case.
+                "null" | "nullstr" if text()?.is_empty() => {}
+                "quote" | "escape" if text()? == "\"" => {}
+                // They say how large a file is, and nothing of its rows.
+                "row_group_size" | "compression_level" if text()?.parse::<u64>().is_ok() => {}
+                "row_group_size_bytes" if variables::size(text()?).is_ok() => {}
                 _ => return Err(no_option(name, value, options)),
             }
         }
@@ -192,6 +203,9 @@ mod tests {
         let format = to.format().unwrap();
         assert_eq!((to.dataset, to.form, format.compression.as_str()), (false, ResultFormat::Csv, "gzip"));
         assert_eq!((format.header, format.delimiter), (false, b'|'));
+        let to = copy("x.csv", &[("delimiter", "\\t"), ("quote", "\""), ("escape", "\"")]).unwrap();
+        assert_eq!(to.format().unwrap().delimiter, b'\t');
+        assert!(copy("x.parquet", &[("row_group_size", "1000"), ("compression_level", "3")]).is_ok());
         let to = copy("out/", &[("format", "parquet"), ("overwrite", "true")]).unwrap();
         assert_eq!((to.dataset, to.path.as_path()), (true, Path::new("out")));
         assert_eq!((to.overwrite, to.part_bytes), (Overwrite::Yes, None));
@@ -215,6 +229,8 @@ mod tests {
         assert!(wrong("x.parquet", &[("header", "true")]).contains("FORMAT csv"));
         assert!(wrong("x.csv", &[("arrays", "true")]).contains("msgpack and cbor"));
         assert!(wrong("x.csv", &[("delimiter", "::")]).contains("one byte"));
+        assert!(wrong("x.csv", &[("nullstr", "NA")]).contains("between two delimiters"));
+        assert!(wrong("x.csv", &[("quote", "'")]).contains("quoted with \""));
         assert!(wrong("x.csv", &[("overwrite", "maybe")]).contains("OVERWRITE is true or false"));
     }
 }
