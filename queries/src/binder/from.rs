@@ -287,8 +287,10 @@ impl<'a> Binder<'a> {
     ) -> Result<(Rel, Scope)> {
         let name = parse::table_name(name).to_ascii_lowercase();
         let is_series = matches!(name.as_str(), "range" | "generate_series");
+        let takes_alias = is_series && alias.is_some_and(|alias| alias.columns.is_empty());
         if is_series && let Some(list) = self.series_beside(&name, args, beside)? {
             let (rel, scope) = self.unnest_rows(vec![list], &name, false, alias)?;
+            let scope = if takes_alias { scope.named_by_alias(&name) } else { scope };
             return Ok((rel, scope.of_values()));
         }
         if matches!(name.as_str(), "json_each" | "json_tree") {
@@ -324,11 +326,10 @@ impl<'a> Binder<'a> {
         };
         let own = match &bound.rel {
             Rel::Scan(scan) => scan.table.name.clone(),
-            _ => name,
+            _ => name.clone(),
         };
         let (rel, scope) = self.relation(bound, Some(&own), alias)?;
-        let has_name = is_series && alias.is_some_and(|alias| alias.columns.is_empty());
-        let scope = if has_name { scope.named_by_alias() } else { scope };
+        let scope = if takes_alias { scope.named_by_alias(&name) } else { scope };
         Ok((rel, if is_series { scope.of_values() } else { scope }))
     }
 

@@ -217,16 +217,18 @@ impl Scope {
         self
     }
 
-    /// Gives the only column of its relation the name of the relation. The name that it had means it as well.
-    pub fn named_by_alias(mut self) -> Scope {
+    /// Gives the only column of its relation the name of the relation. The name of the function means it as well.
+    pub fn named_by_alias(mut self, function: &str) -> Scope {
         let ([relation], [shown]) = (self.relations.as_mut_slice(), self.shown.as_slice()) else {
             return self;
         };
         let (Some(name), [field]) = (&relation.name, relation.fields.as_mut_slice()) else { return self };
-        let had = std::mem::replace(&mut field.name, name.clone());
-        relation.by_name.insert(name.to_lowercase(), vec![0]);
-        let shown =
-            Shown { field: field.clone(), also: Some(had).filter(|had| !same(had, name)), ..shown.clone() };
+        field.name.clone_from(name);
+        for name in [name, function] {
+            relation.by_name.insert(name.to_lowercase(), vec![0]);
+        }
+        let also = Some(function.to_string()).filter(|function| !same(function, name));
+        let shown = Shown { field: field.clone(), also, ..shown.clone() };
         self.by_name.clear();
         self.shown.clear();
         self.show(shown);

@@ -233,7 +233,22 @@ impl Types {
     ) -> Result<Vec<Expr>> {
         let taken = fields_with_udf(&fields_of(&args), function);
         let taken = taken.map_err(|_| no_match(written, function, &args))?;
-        args.into_iter().zip(taken).map(|(arg, field)| self.coerced(arg, field.data_type())).collect()
+        args.into_iter().zip(taken).map(|(arg, field)| self.argument(arg, field.data_type())).collect()
+    }
+
+    /// An argument in the type that a function takes. A text is its bytes to a function of bytes: a cast would read `\x00`
+    /// as one of them.
+    fn argument(&self, arg: Expr, to: &DataType) -> Result<Expr> {
+        match is_text(&arg.data_type) && is_bytes(to) {
+            true => self.bytes_of(arg, to),
+            false => self.coerced(arg, to),
+        }
+    }
+
+    /// The bytes of a text as they stand.
+    pub(super) fn bytes_of(&self, text: Expr, to: &DataType) -> Result<Expr> {
+        let bytes = self.coerced(text, &DataType::LargeBinary)?;
+        self.coerced(bytes, to)
     }
 }
 

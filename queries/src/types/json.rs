@@ -504,11 +504,8 @@ impl Types {
                     self.cast_holding(value, from.field(name), to, holds.field(name), safe)
                 })
             }
-            // Text is read before there is JSON in it.
-            (t, to) if is_text(t) && to.is_nested() => {
-                let plain = self.cast(e, to, safe)?;
-                self.cast_holding(plain, from, to, holds, safe)
-            }
+            // Text with JSON in it is JSON throughout: in a text of a list quotes would be left out.
+            (t, to) if is_text(t) && to.is_nested() => self.cast_holding(e, &Holds::Json, to, holds, safe),
             (_, DataType::Map(..)) if holds == from && e.data_type == *to => Ok(e),
             (_, DataType::Map(..)) if *holds != Holds::Nothing => {
                 Err(Error::Unsupported("CAST to a map with JSON in it".into()))

@@ -70,9 +70,7 @@ impl Types {
                 if !(crate::compile::is_text(&text.data_type) || text.data_type.is_null()) {
                     return Err(wrong());
                 }
-                // The bytes as they stand: a cast to the type of SQL would read `\x00` as one.
-                let bytes = self.cast(text, &DataType::LargeBinary, false)?;
-                self.cast(bytes, &DataType::Binary, false)
+                self.bytes_of(text, &DataType::Binary)
             }
             _ => Err(wrong()),
         }
