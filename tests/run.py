@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from programs import programs
 
@@ -33,7 +33,8 @@ def main():
     all_of_them = sorted(programs(), key=lambda program: begins.get(program[0], len(LONG)))
     failed = []
     with ThreadPoolExecutor(lanes) as pool:
-        for name, code, output, seconds in pool.map(run, all_of_them):
+        for ended in as_completed([pool.submit(run, program) for program in all_of_them]):
+            name, code, output, seconds = ended.result()
             print(f"     Running {name}, which took {seconds:.1f} s\n{output}", flush=True)
             if code != 0:
                 failed.append(f"{name} (exit code {code})")

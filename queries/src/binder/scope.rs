@@ -298,7 +298,8 @@ fn one_spelling<'a>(name: &Ident, fields: impl Iterator<Item = &'a Field>) -> Me
         return Meaning::Column((*only).clone());
     }
     let spellings: BTreeSet<&String> = fields.iter().map(|field| &field.name).collect();
-    match spellings.len() == fields.len() {
+    let is_one_name = fields.iter().all(|field| same(&field.name, &name.value));
+    match is_one_name && spellings.len() == fields.len() {
         true => Meaning::Spellings(spellings.into_iter().cloned().collect()),
         false => Meaning::Ambiguous,
     }

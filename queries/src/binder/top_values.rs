@@ -54,8 +54,8 @@ impl Binder<'_> {
             return Err(Error::Unsupported(format!("ORDER BY in {name}() of several values")));
         }
         let scope = Scope::default();
-        let count = self.expr(count, &Env::of(&scope, "a number of values"))?;
-        let most = count.as_literal().and_then(|n| i64::try_from(n.clone()).ok());
+        let count = self.expr(count, &Env::of(&scope, "a number of values")).ok();
+        let most = count.as_ref().and_then(Expr::as_literal).and_then(|n| i64::try_from(n.clone()).ok());
         let Some(most) = most.filter(|n| (1..=MOST).contains(n)) else {
             return Err(Error::Invalid(format!(
                 "the last argument of {name}() is a constant from 1 to {MOST}"
