@@ -1,7 +1,7 @@
-//! Every statement of `tests/slt`: on the real binary with one worker and in two processes, a fresh one each, and in a session
-//! of this process with three workers; there every second one so that each join spreads its build side over the workers,
-//! which otherwise only large tables make it do. A quarter runs in three processes too, and another one in five. What
-//! `tests/slt/scripts` has are several statements each, which one process runs.
+//! Every statement of `tests/slt`: on the real binary with one worker, and in a session of this process with three workers.
+//! There every second one so that each join spreads its build side over the workers, which otherwise only large tables make
+//! it do. Half of them run in two processes, a quarter in three, and a quarter in five: which ones changes with what is
+//! added. What `tests/slt/scripts` has are several statements each, which one process runs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +51,7 @@ fn with_three_workers(statement: &Statement, settings: Settings) -> Result<(), S
 
 #[test]
 fn two_processes_and_spread_build_sides() {
-    run_in(2, &SPREAD, |_| true);
+    run_in(2, &SPREAD, |number| number % 4 > 1);
 }
 
 #[test]
