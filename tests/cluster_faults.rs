@@ -330,7 +330,7 @@ fn strangers_from_the_beginning_do_not_keep_processes_apart() {
         });
         let (name, value) = mark.split_once('=').expect("it has a sign");
         // A query may be over before a stranger has found a port.
-        let all: Vec<Finished> = (0..200)
+        let all: Vec<Finished> = (0..1000)
             .take_while(|number| *number < 10 || met.load(Ordering::Relaxed) == 0)
             .map(|_| {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));

@@ -20,12 +20,14 @@ pub enum Standing {
     LocalTimestamp,
     /// The bytes of text.
     Bytes,
+    /// The text that bytes are in UTF-8.
+    TextOfBytes,
     /// The instant at which the clocks of a zone show a timestamp by its parts.
     InZone,
 }
 
 /// The functions: the names of each, and what it stands for where it has so many arguments.
-pub const STANDING: [(&[&str], usize, Standing); 38] = [
+pub const STANDING: [(&[&str], usize, Standing); 39] = [
     (&["year"], 1, Standing::Part("year")),
     (&["month"], 1, Standing::Part("month")),
     (&["day", "dayofmonth"], 1, Standing::Part("day")),
@@ -63,6 +65,7 @@ pub const STANDING: [(&[&str], usize, Standing); 38] = [
     (&["current_localtimestamp"], 0, Standing::LocalTimestamp),
     (&["localtimestamp"], 0, Standing::LocalTimestamp),
     (&["encode"], 1, Standing::Bytes),
+    (&["decode"], 1, Standing::TextOfBytes),
     (&["make_timestamptz"], 7, Standing::InZone),
 ];
 

@@ -229,7 +229,7 @@ pub const ALL: &[Described] = &[
     of("Bytes", "to_base64", &["base64"], "bytes BLOB", "VARCHAR", "Bytes in base64, with padding.", "to_base64('A'::BLOB)"),
     of("Bytes", "from_base64", &[], "text VARCHAR", "BLOB", "The bytes of base64.", "from_base64('QQ==')"),
     of("Bytes", "encode", &[], "text VARCHAR, encoding VARCHAR", "BLOB", "The bytes of a text in UTF-8; as text in 'base64' or 'hex' if that is given.", "encode('a', 'hex')"),
-    of("Bytes", "decode", &[], "text VARCHAR, encoding VARCHAR", "BLOB", "The bytes of base64 or hex.", "decode('2a', 'hex')"),
+    of("Bytes", "decode", &[], "value, encoding VARCHAR", "VARCHAR or BLOB", "The text that bytes are in UTF-8; of a text the bytes of base64 or hex.", "decode(X'c3a9')"),
     of("Bytes", "md5", &[], "value", "VARCHAR", "The MD5 digest, in digits of the base 16.", "md5('abc')"),
     of("Bytes", "sha1", &[], "value", "VARCHAR", "The SHA-1 digest, in digits of the base 16.", "sha1('abc')"),
     of("Bytes", "sha224", &[], "value", "BLOB", "The SHA-224 digest.", "octet_length(sha224('abc'))"),

@@ -103,6 +103,7 @@ fn standing_arguments(name: &str) -> Vec<Arguments> {
     let arguments = named.map(|(_, count, of)| match of {
         Standing::Part(_) | Standing::AgeOfToday => vec!["TIMESTAMP".into()],
         Standing::Bytes => vec!["VARCHAR".into()],
+        Standing::TextOfBytes => vec!["BLOB".into()],
         Standing::InZone => {
             let parts = ["BIGINT"; 5].into_iter().chain(["DOUBLE", "VARCHAR"]);
             parts.map(str::to_string).collect()

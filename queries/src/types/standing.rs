@@ -3,6 +3,7 @@
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
+use expressions::functions::own::bytes::TEXT_OF_BYTES;
 use expressions::functions::zone;
 use schema::instants::UTC;
 
@@ -71,6 +72,9 @@ impl Types {
                     return Err(wrong());
                 }
                 self.bytes_of(text, &DataType::Binary)
+            }
+            (Standing::TextOfBytes, Some(bytes), None, None) => {
+                call(TEXT_OF_BYTES, vec![bytes]).map_err(|_| wrong())
             }
             _ => Err(wrong()),
         }

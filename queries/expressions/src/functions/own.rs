@@ -13,7 +13,7 @@
 
 pub mod arguments;
 mod buckets;
-mod bytes;
+pub mod bytes;
 mod calendar;
 mod differences;
 mod graphemes;

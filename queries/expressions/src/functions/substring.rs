@@ -129,7 +129,7 @@ mod tests {
             (4, Some(-2), "é🦀"),
             (0, Some(-2), ""),
             (9, Some(-5), "lo"),
-            (i64::MIN, Some(i64::MAX), ""),
+            (i64::MIN, Some(i64::MAX), "hé🦀l"),
             (i64::MAX, Some(i64::MIN), "hé🦀lo"),
         ] {
             assert_eq!(part("hé🦀lo", start, count), expected, "{start}, {count:?}");

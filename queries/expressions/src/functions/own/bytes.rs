@@ -12,7 +12,18 @@ const DIGITS_OF: &[&[Takes]] = &[&[Takes::Bytes], &[Takes::AnyInteger], &[Takes:
 const TEXT: &[&[Takes]] = &[&[Takes::OnlyText]];
 const SIZE: &[&[Takes]] = &[&[Takes::Integer]];
 
+/// The text that bytes are in UTF-8: `decode()` of one argument. A name with a space is none that a user could write.
+pub const TEXT_OF_BYTES: &str = "text of bytes";
+
 pub(super) const FUNCTIONS: &[Own] = &[
+    Own {
+        name: TEXT_OF_BYTES,
+        takes: &[&[Takes::Bytes]],
+        more: None,
+        gives: ResultType::Text,
+        total: false,
+        compute: text_of_bytes,
+    },
     Own {
         name: "hex",
         takes: DIGITS_OF,
@@ -102,6 +113,16 @@ pub(super) const FUNCTIONS: &[Own] = &[
         compute: parse_size,
     },
 ];
+
+fn text_of_bytes(call: &Call) -> Result<ArrayRef> {
+    with_bytes(call, |bytes, out| match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            out.push_str(text);
+            Ok(true)
+        }
+        Err(e) => exec_err!("decode() takes bytes that are UTF-8, and byte {} is not", e.valid_up_to()),
+    })
+}
 
 /// The bytes of an argument that is bytes or text.
 fn with_bytes(call: &Call, mut each: impl FnMut(&[u8], &mut String) -> Result<bool>) -> Result<ArrayRef> {
