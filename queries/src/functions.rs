@@ -167,7 +167,8 @@ mod tests {
         }
         let made: Vec<&str> = made().filter(|name| !seen.contains(name)).collect();
         assert!(made.is_empty(), "not described: {made:?}");
-        let own: Vec<&str> = own::names().filter(|name| !seen.contains(name)).collect();
+        let own: Vec<&str> =
+            own::names().filter(|name| !name.contains(' ') && !seen.contains(name)).collect();
         assert!(own.is_empty(), "not described: {own:?}");
     }
 }

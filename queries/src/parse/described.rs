@@ -27,10 +27,16 @@ pub fn called(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if let (true, Some(end)) = (stands, said.closing(at - 1)) {
             let word = |text| Token::make_word(text, None);
             let space = || Token::Whitespace(Whitespace::Space);
-            let select = vec![word("SELECT"), space(), Token::Mul, space(), word("FROM")];
+            let mut select = vec![word("SELECT"), space(), Token::Mul, space(), word("FROM")];
+            let mut closing = vec![Token::RParen];
+            // The parser reads a query among arguments only if SELECT or WITH begins it.
+            if is_query {
+                select.push(Token::LParen);
+                closing.push(Token::RParen);
+            }
             edits.push((said.before(at - 1).len(), 0, vec![word(DESCRIBE), Token::LParen]));
-            edits.push((said.before(at).len(), 1, if is_query { vec![] } else { select }));
-            edits.push((said.before(end).len(), 0, vec![Token::RParen]));
+            edits.push((said.before(at).len(), 1, select));
+            edits.push((said.before(end).len(), 0, closing));
         }
     }
     // From the end, so that the places before stay what they are.
@@ -54,11 +60,11 @@ mod tests {
             ("SELECT a FROM (DESCRIBE t) d", "SELECT a FROM describe((SELECT * FROM t)) d"),
             (
                 "SELECT * FROM u, (describe SELECT (1) FROM t)",
-                "SELECT * FROM u, describe((SELECT (1) FROM t))",
+                "SELECT * FROM u, describe((SELECT * FROM (SELECT (1) FROM t)))",
             ),
             (
                 "FROM (DESCRIBE FROM (DESC t)) WHERE a",
-                "SELECT * FROM describe((FROM describe((SELECT * FROM t)))) WHERE a",
+                "SELECT * FROM describe((SELECT * FROM (FROM describe((SELECT * FROM t))))) WHERE a",
             ),
             ("SELECT (describe + 1) FROM t", "SELECT (describe + 1) FROM t"),
         ] {
