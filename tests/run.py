@@ -17,14 +17,18 @@ LONG = ["hosts", "fingerprint", "slt", "nodes", "nodes_make", "cluster_faults", 
 
 
 def run(program):
-    """Name, exit code, output and seconds of a program."""
+    """Name, exit code and output of a program, and the seconds that it took: of time, and of processors."""
     name, place, path = program
     begin = time.monotonic()
     environment = {**os.environ, "CARGO_MANIFEST_DIR": place}
-    done = subprocess.run(
+    runs = subprocess.Popen(
         [path], cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    return name, done.returncode, done.stdout.decode(errors="replace"), time.monotonic() - begin
+    output = runs.stdout.read().decode(errors="replace")
+    # What the program and those that it has waited for have used.
+    _, status, used = os.wait4(runs.pid, 0)
+    runs.returncode = os.waitstatus_to_exitcode(status)
+    return name, runs.returncode, output, time.monotonic() - begin, used.ru_utime + used.ru_stime
 
 
 def main():
@@ -34,8 +38,8 @@ def main():
     failed = []
     with ThreadPoolExecutor(lanes) as pool:
         for ended in as_completed([pool.submit(run, program) for program in all_of_them]):
-            name, code, output, seconds = ended.result()
-            print(f"     Running {name}, which took {seconds:.1f} s\n{output}", flush=True)
+            name, code, output, seconds, processor = ended.result()
+            print(f"     Running {name}, which took {seconds:.1f} s, and {processor:.1f} s of processors\n{output}", flush=True)
             if code != 0:
                 failed.append(f"{name} (exit code {code})")
     documented = subprocess.run(["cargo", "test", "--locked", "--release", "--workspace", "--doc", "--quiet"])
