@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from programs import programs
 
 #: Those that take longest begin first, so that none runs alone at the end.
-LONG = ["hosts", "fingerprint", "slt", "nodes", "nodes_make", "cluster_faults", "limits", "sessions", "cluster", "watch"]
+LONG = ["slt", "spill", "skew", "limits", "roundtrip", "hosts", "fingerprint", "cluster", "cluster_faults", "queries-unit"]
 
 
 def run(program):
