@@ -275,7 +275,7 @@ fn columns_of(schema: &SchemaRef, known: &[Known]) -> Result<RecordBatch> {
     let mut numbers: Vec<Int32Builder> = OF_COLUMNS.iter().map(|_| Int32Builder::new()).collect();
     for one in known {
         for (i, field) in one.schema.iter().flat_map(|schema| schema.fields()).enumerate() {
-            let (precision, radix, scale) = digits(field.data_type());
+            let Digits { precision, radix, scale } = digits(field.data_type());
             let data_type = type_name(field.data_type());
             for ((name, _), (text, number)) in OF_COLUMNS.iter().zip(texts.iter_mut().zip(&mut numbers)) {
                 match *name {
@@ -337,7 +337,7 @@ fn columns_of_all(schema: &SchemaRef, known: &[Known]) -> Result<RecordBatch> {
     let text = |text: &dyn Fn(&Field) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(all.iter().map(|(_, _, field)| text(field))))
     };
-    let digit = |digit: fn((Option<i32>, Option<i32>, Option<i32>)) -> Option<i32>| -> ArrayRef {
+    let digit = |digit: fn(Digits) -> Option<i32>| -> ArrayRef {
         Arc::new(all.iter().map(|(_, _, field)| digit(digits(field.data_type()))).collect::<Int32Array>())
     };
     let index = |i: usize| i32::try_from(i + 1).ok();
@@ -353,9 +353,9 @@ fn columns_of_all(schema: &SchemaRef, known: &[Known]) -> Result<RecordBatch> {
             new_null_array(&DataType::Utf8, all.len()),
             Arc::new(all.iter().map(|(_, _, field)| Some(field.is_nullable())).collect::<BooleanArray>()),
             text(&|field| type_name(field.data_type())),
-            digit(|(precision, _, _)| precision),
-            digit(|(_, radix, _)| radix),
-            digit(|(_, _, scale)| scale),
+            digit(|digits| digits.precision),
+            digit(|digits| digits.radix),
+            digit(|digits| digits.scale),
         ],
     )
 }
@@ -364,21 +364,31 @@ fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     RecordBatch::try_new(schema.clone(), columns).map_err(|error| Error::from(engine::Error::from(error)))
 }
 
-/// The digits of a number's type, in which radix they count, and how many stand behind the point, as DuckDB has them.
-/// There are none of unsigned numbers.
-fn digits(data_type: &DataType) -> (Option<i32>, Option<i32>, Option<i32>) {
-    let binary = |bits| (Some(bits), Some(2), Some(0));
+/// The digits of a number's type, as DuckDB has them. There are none of unsigned numbers.
+#[derive(Debug, Clone, Copy, Default)]
+struct Digits {
+    precision: Option<i32>,
+    /// The base in which they are counted.
+    radix: Option<i32>,
+    /// How many stand behind the point.
+    scale: Option<i32>,
+}
+
+fn digits(data_type: &DataType) -> Digits {
+    let of = |precision, radix, scale| Digits {
+        precision: Some(precision),
+        radix: Some(radix),
+        scale: Some(scale),
+    };
     match data_type {
-        DataType::Int8 => binary(8),
-        DataType::Int16 => binary(16),
-        DataType::Int32 => binary(32),
-        DataType::Int64 => binary(64),
-        DataType::Float32 => binary(24),
-        DataType::Float64 => binary(53),
-        DataType::Decimal128(precision, scale) => {
-            (Some(i32::from(*precision)), Some(10), Some(i32::from(*scale)))
-        }
-        _ => (None, None, None),
+        DataType::Int8 => of(8, 2, 0),
+        DataType::Int16 => of(16, 2, 0),
+        DataType::Int32 => of(32, 2, 0),
+        DataType::Int64 => of(64, 2, 0),
+        DataType::Float32 => of(24, 2, 0),
+        DataType::Float64 => of(53, 2, 0),
+        DataType::Decimal128(precision, scale) => of((*precision).into(), 10, (*scale).into()),
+        _ => Digits::default(),
     }
 }
 
