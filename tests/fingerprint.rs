@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use process::palais;
-use sqllogictest::QueryExpect;
-use statements::{Statement, statements, table_arguments};
+use statements::{Expected, Statement, statements, table_arguments};
 
 #[path = "support/process.rs"]
 mod process;
 #[path = "support/statements.rs"]
+#[allow(dead_code, reason = "other tests compare what statements give")]
 mod statements;
 
 /// In how many processes all statements are planned.
@@ -21,7 +21,7 @@ const PROCESSES: usize = 4;
 #[test]
 fn one_fingerprint_a_statement() {
     let statements: Vec<Statement> =
-        statements().into_iter().filter(|s| matches!(s.expected, QueryExpect::Results { .. })).collect();
+        statements().into_iter().filter(|s| matches!(s.expected, Expected::Rows { .. })).collect();
     let texts: Vec<&str> = statements.iter().map(|s| s.sql.as_str()).collect();
     let all = texts.join("\n;\n");
     let file = tempfile::NamedTempFile::new().expect("a temporary file can be made");

@@ -1,7 +1,7 @@
-//! Every statement of `tests/slt`: on the real binary with one worker, and in a session of this process with three workers.
-//! There every second one so that each join spreads its build side over the workers, which otherwise only large tables make
-//! it do. Half of them run in two processes, a quarter in three, and a quarter in five: which ones changes with what is
-//! added. What `tests/slt/scripts` has are several statements each, which one process runs.
+//! Every statement of `tests/slt`: on the real binary with one worker, and in a session of this process with three
+//! workers. There every second one so that each join spreads its build side over the workers, which otherwise only
+//! large tables make it do. Half of them run in two processes, a quarter in three, and a quarter in five: which ones
+//! changes with what is added. What `tests/slt/scripts` has are several statements each, which one process runs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +12,7 @@ use in_session::expected::{cell, same_cell, same_rows};
 use in_session::with_tables;
 use process::palais;
 use session::{Session, Settings};
-use sqllogictest::{QueryExpect, SortMode};
-use statements::{Kind, Statement, statements, statements_in, table_arguments};
+use statements::{Expected, Kind, Statement, statements, statements_in, table_arguments};
 
 #[path = "support/cells.rs"]
 mod cells;
@@ -119,23 +118,23 @@ fn check(statement: &Statement, command: &[&str], flags: &[&str]) -> Result<(), 
     arguments.extend(tables.iter().map(String::as_str));
     let done = palais(arguments);
     match (&statement.expected, done.code()) {
-        (QueryExpect::Results { types: kinds, sort_mode, results: lines, .. }, Some(0)) => {
+        (Expected::Rows { kinds, sorted, lines }, Some(0)) => {
             let mut rows = csv_rows(&done.stdout)?.into_iter();
             let header = rows.next().ok_or("no header in the output")?;
             if header.len() != kinds.len() {
                 return Err(format!("{} columns, not {}", header.len(), kinds.len()));
             }
             let mut rows: Vec<Vec<String>> = rows.map(|row| row.into_iter().map(cell).collect()).collect();
-            if *sort_mode == Some(SortMode::RowSort) {
+            if *sorted {
                 rows.sort();
             }
             same_rows(kinds, &rows, lines)
         }
-        (QueryExpect::Error(expected), Some(1)) => match expected.is_match(&done.stderr, None) {
+        (Expected::Error(expected), Some(1)) => match expected.is_match(&done.stderr) {
             true => Ok(()),
             false => Err(format!("the message is not as expected: {}", done.stderr.trim())),
         },
-        (QueryExpect::Error(_), Some(0)) => Err("an error was expected".into()),
+        (Expected::Error(_), Some(0)) => Err("an error was expected".into()),
         _ => Err(format!("palais {}: {}", done.ending(), done.stderr.trim())),
     }
 }

@@ -6,9 +6,8 @@ use formats::discover::SchemaChoice;
 use formats::rows::cells::Cells;
 use session::writers::{ResultFormat, shape};
 use session::{Result, Session};
-use sqllogictest::{QueryExpect, SortMode};
 
-use super::statements::Statement;
+use super::statements::{Expected, Statement};
 
 #[path = "expected.rs"]
 pub mod expected;
@@ -51,18 +50,18 @@ fn cells(batches: &[RecordBatch]) -> Vec<Vec<String>> {
 pub fn check(session: &Session, statement: &Statement) -> std::result::Result<(), String> {
     let got = session.execute(&statement.sql).and_then(Iterator::collect::<Result<Vec<RecordBatch>>>);
     match (&statement.expected, got) {
-        (QueryExpect::Results { types: kinds, sort_mode, results: lines, .. }, Ok(batches)) => {
+        (Expected::Rows { kinds, sorted, lines }, Ok(batches)) => {
             let mut rows = cells(&batches);
-            if *sort_mode == Some(SortMode::RowSort) {
+            if *sorted {
                 rows.sort();
             }
             same_rows(kinds, &rows, lines)
         }
-        (QueryExpect::Error(expected), Err(e)) => match expected.is_match(&format!("error: {e}"), None) {
+        (Expected::Error(expected), Err(e)) => match expected.is_match(&format!("error: {e}")) {
             true => Ok(()),
             false => Err(format!("the message is not as expected: {e}")),
         },
-        (QueryExpect::Error(_), Ok(_)) => Err("an error was expected".into()),
-        (QueryExpect::Results { .. }, Err(e)) => Err(e.to_string()),
+        (Expected::Error(_), Ok(_)) => Err("an error was expected".into()),
+        (Expected::Rows { .. }, Err(e)) => Err(e.to_string()),
     }
 }

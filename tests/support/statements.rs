@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sqllogictest::{ColumnType, QueryExpect, Record, StatementExpect};
+use regex::Regex;
 
 /// Tables whose csv file has no header and the schema of the benchmark.
 const BENCHMARK_TABLES: [&str; 2] = ["rankings", "uservisits"];
@@ -28,9 +28,9 @@ pub enum Kind {
     Text,
 }
 
-impl ColumnType for Kind {
-    fn from_char(value: char) -> Option<Self> {
-        Some(match value {
+impl Kind {
+    fn of(letter: char) -> Option<Kind> {
+        Some(match letter {
             'I' => Kind::Integer,
             'R' => Kind::Float,
             'N' => Kind::Decimal,
@@ -41,18 +41,14 @@ impl ColumnType for Kind {
             _ => return None,
         })
     }
+}
 
-    fn to_char(&self) -> char {
-        match self {
-            Kind::Integer => 'I',
-            Kind::Float => 'R',
-            Kind::Decimal => 'N',
-            Kind::Boolean => 'B',
-            Kind::Date => 'D',
-            Kind::Timestamp => 'P',
-            Kind::Text => 'T',
-        }
-    }
+/// What a statement is to give.
+pub enum Expected {
+    /// Rows, each a line of cells between tabs. With `sorted` rows are compared in the order of their cells.
+    Rows { kinds: Vec<Kind>, sorted: bool, lines: Vec<String> },
+    /// An error whose message has this.
+    Error(Regex),
 }
 
 /// One statement of a file.
@@ -61,8 +57,7 @@ pub struct Statement {
     pub place: String,
     /// The text of the statement.
     pub sql: String,
-    /// The rows that it is to give, each a line of cells between tabs, or the error.
-    pub expected: QueryExpect<Kind>,
+    pub expected: Expected,
 }
 
 /// All statements, in the order of the files' names; `SLT=part` keeps the files whose name holds `part`.
@@ -86,18 +81,35 @@ pub fn statements_in(directory: &str) -> Vec<Statement> {
 }
 
 fn statements_of(file: &Path) -> Vec<Statement> {
-    let records = sqllogictest::parse_file::<Kind>(file).expect("the file is a sqllogictest file");
+    let text = fs::read_to_string(file).expect("the file can be read");
+    let mut lines = (1..).zip(text.lines());
     let mut statements = Vec::new();
-    for record in records {
-        let (loc, sql, expected) = match record {
-            Record::Query { loc, sql, expected, .. } => (loc, sql, expected),
-            Record::Statement { loc, sql, expected: StatementExpect::Error(error), .. } => {
-                (loc, sql, QueryExpect::Error(error))
+    while let Some((number, line)) = lines.next() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let place = format!("{}:{number}", file.display());
+        let block: Vec<&str> =
+            lines.by_ref().map(|(_, line)| line).take_while(|line| !line.is_empty()).collect();
+        let (sql, expected) = match line.split_once(' ') {
+            Some(("query", of)) => {
+                let (kinds, sorted) = of.strip_suffix(" rowsort").map_or((of, false), |kinds| (kinds, true));
+                let kinds = kinds.chars().map(Kind::of).collect::<Option<_>>();
+                let kinds = kinds.unwrap_or_else(|| panic!("{place}: no types: {of}"));
+                let border = block.iter().position(|line| *line == "----");
+                let (sql, rows) = block.split_at(border.unwrap_or_else(|| panic!("{place}: no ----")));
+                let lines = rows[1..].iter().map(ToString::to_string).collect();
+                (sql.join("\n"), Expected::Rows { kinds, sorted, lines })
             }
-            Record::Comment(_) | Record::Newline => continue,
-            other => panic!("{}: a record of another kind: {other}", file.display()),
+            Some(("statement", of)) if of == "error" || of.starts_with("error ") => {
+                // No message is said where none is the point.
+                let message = Regex::new(of["error".len()..].trim_start());
+                let message = message.unwrap_or_else(|error| panic!("{place}: {error}"));
+                (block.join("\n"), Expected::Error(message))
+            }
+            _ => panic!("{place}: neither a query nor the error of a statement: {line}"),
         };
-        statements.push(Statement { place: format!("{}:{}", loc.file(), loc.line()), sql, expected });
+        statements.push(Statement { place, sql, expected });
     }
     statements
 }
