@@ -312,7 +312,7 @@ pub struct Input {
     /// csv: the lines before the header.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub skip: u64,
-    /// csv: the character with which comments begin.
+    /// csv: the character with which comments begin; none if it is empty.
     #[arg(long, value_name = "CHAR")]
     pub comment: Option<String>,
     /// csv: the fields that are NULL, in place of bare empty ones.

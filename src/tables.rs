@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use formats::discover::{OpenOptions, SchemaChoice};
-use schema::{Dialect, OnError};
+use schema::{Comments, Dialect, OnError};
 use session::{Sources, variables};
 
 use crate::Usage;
@@ -100,8 +100,10 @@ fn dialect(input: &Input) -> anyhow::Result<Dialect> {
     Ok(Dialect {
         charset: input.encoding.clone(),
         skip: input.skip,
-        comment: one("--comment", &input.comment)?,
-        comment_lines: false,
+        comments: match input.comment.as_deref() {
+            Some("") => Comments::None,
+            _ => one("--comment", &input.comment)?.map_or(Comments::Sought, Comments::From),
+        },
         null_padding: false,
         escape: one("--escape", &input.escape)?,
         nulls: input.nullstr.as_deref().map(variables::nulls).unwrap_or_default(),

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use compared::{answer, duckdb, fails, rows, within};
+use compared::{agree, answer, fails, rows, within};
 use process::palais;
 use tempfile::TempDir;
 
@@ -45,7 +45,8 @@ fn both_systems_read_the_same_rows() {
         ("k3.json", "{\"a\":3,\"c\":[1],\"s\":{\"x\":1}}\n"),
         ("k4.json", "{\"c\":[2.5],\"s\":{\"y\":2}}\n"),
     ]);
-    for sql in [
+    // DuckDB has text without spaces where palais keeps it as it stands, and orders NULL last by default as well.
+    let statements = [
         "SELECT a, b.x FROM 'DIR/pretty.json' ORDER BY a",
         "SELECT sum(a), count(*) FROM 'DIR/windows.json'",
         "SELECT sum(a), count(*) FROM 'DIR/joined.json'",
@@ -62,10 +63,8 @@ fn both_systems_read_the_same_rows() {
         "SELECT sum(a) FROM read_json('DIR/pretty.json', format = 'unstructured')",
         "SELECT sum(a) FROM read_json('DIR/array.json', format = 'array')",
         "SELECT sum(a) FROM read_json('DIR/lines.json', format = 'newline_delimited')",
-    ] {
-        // DuckDB has text without spaces where palais keeps it as it stands, and orders NULL last by default as well.
-        assert_eq!(rows(&dir, &[], sql), duckdb(&dir, sql), "{sql}");
-    }
+    ];
+    agree(&dir, &statements);
 }
 
 #[test]

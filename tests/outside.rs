@@ -27,6 +27,9 @@ mod several;
 /// Names outside: the first one is there.
 const NAMES: [&str; 2] = ["exists", "missing"];
 
+/// In how many ways a node is asked.
+const WAYS: usize = 14;
+
 /// How often a node is asked again that was silent.
 const TRIES: usize = 20;
 
@@ -162,6 +165,10 @@ fn ask_once(nodes: &Nodes, way: usize, path: &str) -> Finished {
         6 => nodes.query(0, &[&format!("SUMMARIZE '{path}'")]),
         7 => nodes.ask(0, &["cluster", "convert"], &[path, "made", "--to", "csv"]),
         8 => nodes.ask(0, &["cluster", "convert"], &["x.csv", path, "--to", "csv", "--overwrite"]),
+        9 => nodes.query(0, &[&format!("FROM read_csv('{path}', all_varchar = true, header = true)")]),
+        10 => nodes.query(0, &[&format!("FROM glob('{path}')")]),
+        11 => nodes.query(0, &[&format!("FROM sniff_csv('{path}')")]),
+        12 => nodes.query(0, &[&format!("FROM parquet_schema('{path}')")]),
         _ => nodes.ask(0, &["cluster", "generate"], &[path, "--rankings", "10"]),
     }
 }
@@ -208,7 +215,7 @@ fn nothing_outside_of_the_data_root_is_looked_at() {
         (0, "**/NAME.csv".to_string()),
     ];
     let mut chance = Chance(0x2545_f491_4f6c_dd1d);
-    asked.extend((0..40).map(|number| (number % 10, path(&mut chance, &trees))));
+    asked.extend((0..42).map(|number| (number % WAYS, path(&mut chance, &trees))));
     for (way, path) in &asked {
         let told = NAMES.map(|name| {
             let done = ask(&nodes, *way, &path.replace("NAME", name));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use compared::{duckdb, fails, rows, within};
+use compared::{agree, duckdb, fails, rows, within};
 use process::palais;
 use tempfile::TempDir;
 
@@ -27,8 +27,10 @@ fn files() -> TempDir {
     write("bad.csv", "a,b\n1,2\nx,3\n4,5\n");
     write("short.csv", "a,b,c\n1,2,3\n4,5\n6\n");
     write("long.csv", "a;b\n1;2;3\n4\n");
-    write("marked.csv", "a,b\n\"1,x\n2\",y\n");
     write("kinds.csv", "i,f,d,t\n1,1.5,2024-01-31,x\n2,2.5,2024-02-29,y\n");
+    write("empty.csv", "a,t,b\n1,x,2\n3\n");
+    write("tagged/1.csv", "# tags\na;b\n1;2\n# more\n3;4\n");
+    write("tagged/2.csv", "a;b\n#fff;1\n5;6\n");
     write("swapped/a=1/b=x/part.csv", "v\n7\n");
     write("swapped/b=y/a=2/part.csv", "v\n8\n");
     write("rows.json", "{\"a\": 1, \"b\": \"x\"}\n{\"a\": 2}\n");
@@ -44,7 +46,7 @@ fn files() -> TempDir {
 #[test]
 fn both_systems_answer_alike() {
     let dir = files();
-    for sql in [
+    let statements = [
         "SELECT codes.n, rows.b FROM 'DIR/codes.csv' JOIN 'DIR/rows.json' ON codes.n = rows.a ORDER BY codes.n",
         "SELECT rows.* FROM 'DIR/rows.json' ORDER BY rows.a",
         "SELECT id, name, price FROM read_csv('DIR/bars.csv', delim = '|', quote = '''') ORDER BY id",
@@ -64,11 +66,12 @@ fn both_systems_answer_alike() {
         "SELECT a, b, c FROM read_csv('DIR/short.csv', null_padding = true) ORDER BY a",
         "SELECT count(*), sum(a), sum(c) FROM read_csv('DIR/short.csv', null_padding = true, auto_detect = false, header = true, columns = {'a': 'BIGINT', 'b': 'BIGINT', 'c': 'BIGINT'})",
         "SELECT * FROM read_csv('DIR/long.csv', null_padding = true) ORDER BY 1",
+        "SELECT a, t, t IS NULL, b FROM read_csv('DIR/empty.csv', null_padding = true) ORDER BY a",
+        "SELECT a, b FROM read_csv('DIR/tagged/*.csv', comment = '#', header = true, all_varchar = true) ORDER BY 1",
         "SELECT x, y FROM read_csv('DIR/codes.csv', names = ['x', 'y'], types = {'x': 'VARCHAR'}) ORDER BY 1",
         "SELECT x, n FROM read_csv('DIR/codes.csv', names = ['x'], header = true, types = ['VARCHAR']) ORDER BY 1",
         "SELECT * FROM read_csv('DIR/codes.csv', names = ['x', 'y'], header = false, all_varchar = true) ORDER BY 1",
         "SELECT code, n FROM read_csv('DIR/codes.csv', dtypes = ['VARCHAR', 'DOUBLE']) ORDER BY 1",
-        "SELECT a, b FROM read_csv('DIR/marked.csv', quote = '', escape = '', header = true, delim = ',') ORDER BY 1",
         "SELECT i + 1, f || '', t FROM read_csv('DIR/kinds.csv', auto_type_candidates = ['BIGINT', 'VARCHAR']) ORDER BY 1",
         "SELECT typeof(i), typeof(f) FROM read_csv('DIR/kinds.csv', auto_type_candidates = ['DOUBLE', 'VARCHAR']) LIMIT 1",
         "SELECT sum(n) FROM read_csv('DIR/codes.csv', auto_detect = true, strict_mode = false, buffer_size = 100000, parallel = false, new_line = '\\n', sample_size = 100, comment = '')",
@@ -99,9 +102,8 @@ fn both_systems_answer_alike() {
         "SELECT x.id FROM read_csv('DIR/bars.csv', delim = '|', quote = '''') AS x WHERE x.price > 2",
         "SELECT (SELECT max(n) FROM read_csv('DIR/codes.csv')) + id FROM read_csv('DIR/bars.csv', delim = '|', quote = '''') ORDER BY 1",
         "WITH t AS (FROM read_csv('DIR/codes.csv')) SELECT count(*) FROM t",
-    ] {
-        assert_eq!(rows(&dir, &[], sql), duckdb(&dir, sql), "{sql}");
-    }
+    ];
+    agree(&dir, &statements);
 }
 
 #[test]
@@ -132,6 +134,39 @@ fn what_is_found_is_told_as_a_call_that_says_it() {
     assert_eq!(said, rows(&dir, &[], "FROM read_csv('DIR/bars.csv', quote = '''')"));
     let said = rows(&dir, &[], "SELECT UserArguments FROM sniff_csv('DIR/bars.csv', header = true)");
     assert_eq!(said.trim_end(), "header = 'true'");
+}
+
+#[test]
+fn what_is_found_keeps_the_names_and_options_that_were_given() {
+    let dir = files();
+    let call = "('DIR/bad.csv', names = ['x'], ignore_errors = true, types = {'x': 'BIGINT'})";
+    let told = rows(&dir, &[], &format!("SELECT Prompt FROM sniff_csv{call}"));
+    let told = told.trim_end().trim_matches('"').replace("\"\"", "\"");
+    assert!(told.contains("'x': 'BIGINT'") && told.contains("ignore_errors = 'true'"), "{told}");
+    let said = rows(&dir, &[], &format!("SELECT x, b FROM ({}) t", told.trim_end_matches(';')));
+    assert_eq!(said, rows(&dir, &[], &format!("SELECT x, b FROM read_csv{call}")));
+}
+
+#[test]
+fn the_nodes_of_a_parquet_schema_have_their_types() {
+    let dir = files();
+    let columns = "1.5::DECIMAL(5, 2) d, TIMESTAMP '2024-01-31' t, TIMESTAMP_NS '2024-01-31' n, TIME '10:00:00' h, \
+                   DATE '2024-01-31' a, 'x' s, uuid() u, '{}'::JSON j, INTERVAL 1 DAY i, {'i': INTERVAL 1 DAY} r, \
+                   [DATE '2024-01-31'] l, MAP {'a': 1.5::DOUBLE} m, '\\x00'::BLOB b, 3::UTINYINT k";
+    let copy = format!("COPY (SELECT {columns}) TO 'DIR/types.parquet'");
+    duckdb(&dir, &[&copy]);
+    let said = "SELECT name, type, type_length, num_children, converted_type, scale, precision, logical_type, column_id \
+                FROM parquet_schema('DIR/types.parquet') ORDER BY column_id";
+    agree(&dir, &[said]);
+}
+
+#[test]
+fn a_row_that_begins_as_comments_do_is_not_lost() {
+    let dir = files();
+    let sql = "SELECT count(*) FROM read_csv('DIR/tagged/*.csv', all_varchar = true)";
+    fails(&dir, &[], sql, &["2.csv", "'#fff;1'", "comment = ''"]);
+    let sql = "SELECT count(*) FROM read_csv('DIR/tagged/2.csv', comment = '')";
+    assert_eq!(rows(&dir, &[], sql), "2\n");
 }
 
 #[test]
@@ -168,6 +203,14 @@ fn what_is_wrong_is_told() {
         ("FROM read_csv('DIR/codes.csv', auto_detect = false)", "goes with columns"),
         ("FROM read_csv('DIR/codes.csv', auto_type_candidates = ['INTERVAL'])", "auto_type_candidates takes"),
         ("FROM read_csv('DIR/codes.csv', types = ['INT', 'INT', 'INT'])", "the files have 2 columns"),
+        ("FROM read_csv('DIR/codes.csv', quote = '')", "the option quote takes one ASCII character"),
+        ("FROM read_csv('DIR/codes.csv', escape = '')", "the option escape takes one ASCII character"),
+        ("FROM read_csv('DIR/codes.csv', filename = '')", "the option filename takes"),
+        ("FROM read_csv('DIR/codes.csv', buffer_size = -1)", "the option buffer_size takes a number"),
+        (
+            "FROM read_csv('DIR/year=*/part.csv', hive_types = {'year': 'INT', 'YEAR': 'DATE'})",
+            "hive_types names 'YEAR' twice",
+        ),
         ("FROM glob('DIR/*', x = 1)", "the option x of glob()"),
         ("FROM parquet_schema(n)", "in single quotes"),
         ("FROM read_csv('DIR/codes.csv', allow_quoted_nulls = false)", "the option allow_quoted_nulls"),

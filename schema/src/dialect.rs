@@ -11,11 +11,8 @@ pub struct Dialect {
     pub charset: Option<String>,
     /// The lines before the header or the first record.
     pub skip: u64,
-    /// What a comment begins with, which ends with its line.
-    pub comment: Option<u8>,
-    /// Whether a comment is a line of its own, so that none stands behind a record. Where no comment is named, it says
-    /// that there are none, and none are looked for.
-    pub comment_lines: bool,
+    /// What of the text are comments.
+    pub comments: Comments,
     /// Whether the fields that a record lacks at its end are NULL.
     pub null_padding: bool,
     /// Inside quotes, what makes the byte behind it one like any other. Quotes are doubled if there is none.
@@ -37,13 +34,44 @@ pub struct Dialect {
     pub json_path_found: bool,
 }
 
+/// What of a csv text are comments, which end with their line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Comments {
+    /// What is found where it is clear that there are some.
+    #[default]
+    Sought,
+    /// Nothing.
+    None,
+    /// What begins with this byte, at the beginning of a line or behind a record.
+    From(u8),
+    /// What was found.
+    Found {
+        /// What they begin with.
+        mark: u8,
+        /// Each is a line of its own, and none stands behind a record.
+        alone: bool,
+        /// The fields of a record, where there are several. A comment that has as many, and no space behind the mark,
+        /// could be a record.
+        fields: Option<usize>,
+    },
+}
+
+impl Comments {
+    /// What they begin with.
+    pub fn mark(self) -> Option<u8> {
+        match self {
+            Comments::Sought | Comments::None => None,
+            Comments::From(mark) | Comments::Found { mark, .. } => Some(mark),
+        }
+    }
+}
+
 impl Default for Dialect {
     fn default() -> Dialect {
         Dialect {
             charset: None,
             skip: 0,
-            comment: None,
-            comment_lines: false,
+            comments: Comments::Sought,
             null_padding: false,
             escape: None,
             nulls: Vec::new(),
@@ -70,6 +98,6 @@ impl Dialect {
 
     /// Whether the bytes of a file are rewritten before its records are looked for.
     pub fn rewrites(&self) -> bool {
-        self.charset.is_some() || self.skip > 0 || self.comment.is_some() || self.escape.is_some()
+        self.charset.is_some() || self.skip > 0 || self.comments.mark().is_some() || self.escape.is_some()
     }
 }

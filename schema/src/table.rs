@@ -253,8 +253,8 @@ pub struct FormatOptions {
     pub quote: u8,
     /// csv: whether the first row holds the names.
     pub header: bool,
-    /// csv, JSON: whether types were inferred from examples. A number then is what a number is printed as: a phone number,
-    /// `+4930123`, or a zip code, `01067`, behind those examples is no value of a column of numbers.
+    /// csv, JSON: whether types were inferred from examples. A number then is what a number is printed as: a phone
+    /// number, `+4930123`, or a zip code, `01067`, behind those examples is no value of a column of numbers.
     #[serde(default)]
     pub inferred: bool,
     /// JSON: whether the columns are the keys of examples. Values under other keys are then counted.
@@ -296,9 +296,6 @@ impl FormatOptions {
         self.dialect.as_ref()?.escape
     }
 
-    /// The quote of csv files whose fields are never quoted: a byte that no text in UTF-8 has.
-    pub const NO_QUOTE: u8 = 0xff;
-
     /// Whether the fields that a record lacks at its end are NULL.
     pub fn pads(&self) -> bool {
         self.dialect.as_ref().is_some_and(|dialect| dialect.null_padding)
@@ -306,7 +303,7 @@ impl FormatOptions {
 
     /// What a comment begins with.
     pub fn comment(&self) -> Option<u8> {
-        self.dialect.as_ref()?.comment
+        self.dialect.as_ref()?.comments.mark()
     }
 }
 

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Fields};
 use formats::discover::{OpenOptions, files, open_batches, paths};
 use formats::parquet::facts::Facts;
 use queries::parse::readers::{Reader, ReaderOption};
-use schema::{FormatOptions, Source, Table};
+use schema::{Comments, FormatOptions, Source, Table};
 
 use crate::error::Result;
 use crate::introspection::{columns, type_name};
@@ -48,6 +48,38 @@ pub fn table(reader: &Reader, name: &str, options: &OpenOptions) -> Result<Table
     Ok(open_batches(name, &batch.schema(), &[batch])?)
 }
 
+/// The options of a call that what is found replaces.
+const TOLD: &[&str] = &[
+    "all_varchar",
+    "auto_detect",
+    "auto_type_candidates",
+    "column_names",
+    "column_types",
+    "columns",
+    "comment",
+    "date_format",
+    "dateformat",
+    "decimal_separator",
+    "delim",
+    "delimiter",
+    "dtypes",
+    "encoding",
+    "escape",
+    "header",
+    "names",
+    "null",
+    "null_padding",
+    "nullstr",
+    "quote",
+    "sample_size",
+    "sep",
+    "skip",
+    "thousands",
+    "timestamp_format",
+    "timestampformat",
+    "types",
+];
+
 /// What is found of csv files, in one row.
 fn sniffed(reader: &Reader, options: &OpenOptions) -> Result<RecordBatch> {
     let call = Reader { function: "read_csv".into(), ..reader.clone() };
@@ -62,12 +94,11 @@ fn sniffed(reader: &Reader, options: &OpenOptions) -> Result<RecordBatch> {
         .collect();
     let text = |text: Option<String>| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
     let character = |byte: Option<u8>| text(Some(byte.map_or(NONE.into(), |byte| char::from(byte).into())));
-    let quote = Some(format.quote).filter(|quote| *quote != FormatOptions::NO_QUOTE);
     columns(&[
         ("Delimiter", character(Some(format.delimiter))),
-        ("Quote", character(quote)),
-        ("Escape", character(dialect.escape.or(quote))),
-        ("Comment", character(dialect.comment)),
+        ("Quote", character(Some(format.quote))),
+        ("Escape", character(dialect.escape.or(Some(format.quote)))),
+        ("Comment", character(dialect.comments.mark())),
         ("SkipRows", Arc::new(Int64Array::from(vec![i64::try_from(dialect.skip).ok()]))),
         ("HasHeader", Arc::new(BooleanArray::from(vec![format.header]))),
         ("Columns", named_types(&found)?),
@@ -105,17 +136,18 @@ fn prompt(reader: &Reader, format: &FormatOptions, found: &[(String, String)]) -
     let dialect = format.dialect.clone().unwrap_or_default();
     let one = |text: String| ReaderOption::One(text);
     let character = |byte: u8| one(char::from(byte).to_string());
-    let quote = match format.quote {
-        FormatOptions::NO_QUOTE => one(String::new()),
-        quote => character(quote),
-    };
-    let mut options = vec![("delim", character(format.delimiter)), ("quote", quote)];
+    let mut options = vec![("delim", character(format.delimiter)), ("quote", character(format.quote))];
     options.push(("header", one(format.header.to_string())));
     options.push(("skip", one(dialect.skip.to_string())));
     options.extend(dialect.escape.map(|escape| ("escape", character(escape))));
     // Comments that are whole lines are found again, and could not be told from others by an option.
-    options
-        .extend(dialect.comment.filter(|_| !dialect.comment_lines).map(|mark| ("comment", character(mark))));
+    match dialect.comments {
+        Comments::None => options.push(("comment", one(String::new()))),
+        Comments::From(mark) | Comments::Found { mark, alone: false, .. } => {
+            options.push(("comment", character(mark)));
+        }
+        Comments::Sought | Comments::Found { alone: true, .. } => {}
+    }
     if !dialect.nulls.is_empty() {
         options.push(("nullstr", ReaderOption::List(dialect.nulls.clone())));
     }
@@ -129,7 +161,9 @@ fn prompt(reader: &Reader, format: &FormatOptions, found: &[(String, String)]) -
     if dialect.null_padding {
         options.push(("null_padding", one("true".into())));
     }
-    options.push(("types", ReaderOption::Pairs(found.to_vec())));
-    let options = options.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    options.push(("columns", ReaderOption::Pairs(found.to_vec())));
+    let mut options: Vec<_> = options.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    let others = reader.options.iter().filter(|(name, _)| !TOLD.contains(&name.as_str()));
+    options.extend(others.cloned());
     format!("FROM {};", Reader { function: "read_csv".into(), path: reader.path.clone(), options }.name())
 }

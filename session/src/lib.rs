@@ -34,7 +34,8 @@
 //! - [`prepared`]: a statement that is parsed once and run with values.
 //! - [`planned_query`]: a query with its plan.
 //! - [`runner`]: the trait of what runs queries; [`threads`]: threads of this process, which implement it.
-//! - `introspection`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE; `system`: what a session knows of its tables as tables.
+//! - `introspection`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE; `system`: what a session knows of its tables as
+//!   tables.
 //! - `pivots`: the values of PIVOT.
 //! - `definitions`: CREATE, DROP, SET and RESET.
 //! - [`copy`]: COPY: where and how rows are written.

@@ -10,7 +10,7 @@ use formats::discover::{OpenOptions, SchemaChoice, open};
 use formats::format::Format;
 use formats::registry;
 use queries::parse::readers::{Reader, ReaderOption};
-use schema::{FormatOptions, OnError, Table};
+use schema::{Comments, OnError, Table};
 
 use crate::error::Result;
 use crate::variables::{byte, charset, json_path, record, separator, switch, time_format};
@@ -101,10 +101,8 @@ fn changed(reader: &Reader, name: &str, reading: &mut Reading) -> Result<Vec<(St
         options.dialect = set.format.dialect.clone().unwrap_or_default();
         if set.format.encoding == "csv" {
             options.delimiter = Some(set.format.delimiter);
-            // With other names a header would not be known.
-            if !reading.names.is_empty() {
-                options.header = Some(set.format.header);
-            }
+            // With other names or types a header would not be known.
+            options.header = Some(set.format.header);
         }
     }
     let is_of_files = |i: usize| match &found.source {
@@ -150,7 +148,6 @@ fn changed(reader: &Reader, name: &str, reading: &mut Reading) -> Result<Vec<(St
 /// The type of these candidates that has all values of a type that was found: text if there is none.
 fn candidate(found: &DataType, candidates: &[DataType]) -> DataType {
     let is_same = |other: &&DataType| match (found, other) {
-        (DataType::UInt64, DataType::Int64) => true,
         (DataType::Timestamp(_, of), DataType::Timestamp(_, zone)) => of.is_some() == zone.is_some(),
         (one, other) => one == *other,
     };
@@ -167,8 +164,8 @@ fn candidate(found: &DataType, candidates: &[DataType]) -> DataType {
     }
 }
 
-/// Gives the columns of directories these types; the others are text if `as_text`. The last column is the path of the file
-/// if `has_filename`.
+/// Gives the columns of directories these types; the others are text if `as_text`. The last column is the path of the
+/// file if `has_filename`.
 ///
 /// # Errors
 /// There is no such column, or a value is none of its type.
@@ -187,6 +184,10 @@ fn type_directories(
     if let Some((name, _)) = types.iter().find(|(name, _)| !is_there(name)) {
         let message = format!("hive_types names '{name}', and no directory is called {name}=…");
         return Err(wrong(reader, &message));
+    }
+    let again = |i: usize| types[..i].iter().any(|(name, _)| name.eq_ignore_ascii_case(&types[i].0));
+    if let Some(i) = (0..types.len()).find(|&i| again(i)) {
+        return Err(wrong(reader, &format!("hive_types names '{}' twice", types[i].0)));
     }
     for (place, column) in directories.enumerate() {
         let field = fields[column].as_ref().clone();
@@ -324,7 +325,6 @@ fn set(
     value: &ReaderOption,
 ) -> Result<bool, String> {
     let is_csv = encoding.is_delimited();
-    let is_empty = *value == ReaderOption::One(String::new());
     let one = |what: &str| match value {
         ReaderOption::One(text) => Ok(text.as_str()),
         _ => Err(what.to_string()),
@@ -360,6 +360,9 @@ fn set(
         "filename" => {
             let text = one("true, false or the name of the column")?;
             reading.open.file_column = switch(text) != Some(false);
+            if text.is_empty() {
+                return Err("true, false or the name of the column".into());
+            }
             if switch(text).is_none() {
                 reading.filename = text.into();
             }
@@ -398,8 +401,8 @@ fn set(
         // What changes no answer here: how much is read at once, and by how many.
         "parallel" => _ = truth()?,
         "buffer_size" | "explicit_cardinality" | "files_to_sniff" => {
-            let what = "a number";
-            one(what)?.parse::<f64>().map_err(|_| what.to_string())?;
+            let what = "a number from 0 on";
+            one(what)?.parse::<u64>().map_err(|_| what.to_string())?;
         }
         "can_have_nan" if format == "parquet" => _ = truth()?,
         "binary_as_string" | "file_row_number" if !truth()? => {}
@@ -431,13 +434,13 @@ fn set(
             reading.candidates = Some(list.iter().filter(passed).map(named).collect::<Result<_, _>>()?);
         }
         "delim" | "sep" | "delimiter" if is_csv => reading.open.delimiter = Some(character()?),
-        "quote" if is_csv && is_empty => reading.open.quote = FormatOptions::NO_QUOTE,
         "quote" if is_csv => reading.open.quote = character()?,
-        "escape" if is_csv && is_empty => reading.open.dialect.escape = None,
         "escape" if is_csv => reading.open.dialect.escape = Some(character()?),
         "comment" if is_csv => {
-            let comment = if is_empty { None } else { Some(character()?) };
-            (reading.open.dialect.comment, reading.open.dialect.comment_lines) = (comment, is_empty);
+            reading.open.dialect.comments = match value {
+                ReaderOption::One(text) if text.is_empty() => Comments::None,
+                _ => Comments::From(character()?),
+            };
         }
         "skip" if is_csv => {
             let what = "a number of lines";

@@ -1,8 +1,8 @@
 //! What a session knows of its tables as tables: `information_schema.tables`, `information_schema.columns`,
 //! `duckdb_tables()`, `duckdb_views()`, `duckdb_columns()`, and SHOW ALL TABLES.
 //!
-//! They are made when a statement reads them. For the columns each table is opened and each view planned; one that can't be
-//! is there without columns. A view that reads these tables itself is planned over tables without rows.
+//! They are made when a statement reads them. For the columns each table is opened and each view planned; one that
+//! can't be is there without columns. A view that reads these tables itself is planned over tables without rows.
 
 use std::sync::Arc;
 
@@ -138,11 +138,8 @@ impl Session {
     ) -> Result<Opened> {
         let about_files =
             |name: &&String| Reader::of_name(name).is_some_and(|reader| reader.is_about_files());
-        if self.runner().processes() > 1
-            && let Some(name) = names.iter().find(about_files)
-        {
-            let what = format!("{name} where several processes run the queries");
-            return Err(queries::Error::Unsupported(what).into());
+        if let Some(name) = names.iter().find(about_files) {
+            self.runner().check_is_here(name)?;
         }
         let own = |name: &String| System::of(name).filter(|_| self.kind(name).is_none());
         if !names.iter().any(|name| own(name).is_some()) {
@@ -152,10 +149,7 @@ impl Session {
         let mut opened = open(&others)?;
         for name in names {
             let Some(system) = own(name) else { continue };
-            if self.runner().processes() > 1 {
-                let what = format!("{name} where several processes run the queries");
-                return Err(queries::Error::Unsupported(what).at_word(name).into());
-            }
+            self.runner().check_is_here(name)?;
             opened.catalog.add(self.system_table(name, system, rows, cancel)?);
         }
         Ok(opened)
@@ -165,24 +159,23 @@ impl Session {
         let schema = system.schema();
         let batch = match (rows, system) {
             (false, _) => RecordBatch::new_empty(schema.clone()),
-            (true, System::Tables) => tables_of(&schema, &self.known(false, cancel)?)?,
-            (true, System::Columns) => columns_of(&schema, &self.known(true, cancel)?)?,
-            (true, System::ColumnsOfAll) => columns_of_all(&schema, &self.known(true, cancel)?)?,
-            (true, System::TablesAlone | System::Views) => {
-                let kind = if system == System::Views { Kind::View } else { Kind::Table };
-                let mut known = self.known(true, cancel)?;
-                known.retain(|one| one.kind == kind);
-                relations(&schema, &known)?
-            }
+            (true, System::Tables) => tables_of(&schema, &self.known(None, false, cancel)?)?,
+            (true, System::Columns) => columns_of(&schema, &self.known(None, true, cancel)?)?,
+            (true, System::ColumnsOfAll) => columns_of_all(&schema, &self.known(None, true, cancel)?)?,
+            (true, System::TablesAlone) => relations(&schema, &self.known(Some(Kind::Table), true, cancel)?)?,
+            (true, System::Views) => relations(&schema, &self.known(Some(Kind::View), true, cancel)?)?,
         };
         Ok(open_batches(name, &schema, &[batch])?)
     }
 
-    /// The tables and views, in the order of their names.
-    fn known(&self, with_columns: bool, cancel: &Cancel) -> Result<Vec<Known>> {
+    /// The tables and views, or those of one kind, in the order of their names.
+    fn known(&self, of: Option<Kind>, with_columns: bool, cancel: &Cancel) -> Result<Vec<Known>> {
         let mut all = Vec::new();
         for name in self.table_names()? {
             let kind = self.kind(&name).unwrap_or(Kind::Table);
+            if of.is_some_and(|of| of != kind) {
+                continue;
+            }
             let is_kept = self.tables().is_kept(&name);
             let schema = match with_columns {
                 true => self.known_schema(&name, kind, cancel),
@@ -215,7 +208,7 @@ impl Session {
 
     /// SHOW ALL TABLES.
     pub(crate) fn show_all_tables(&self, cancel: &Cancel) -> Result<Results> {
-        let known = self.known(true, cancel)?;
+        let known = self.known(None, true, cancel)?;
         let text = |text: &'static str| -> ArrayRef {
             Arc::new(StringArray::from_iter_values(known.iter().map(|_| text)))
         };

@@ -1,9 +1,9 @@
 //! The settings that `SET name = value` changes, by their names, which are those of the flags.
 
 use formats::rows::reader::MAX_RECORD;
-use schema::OnError;
 use schema::names::nearest;
 use schema::time_formats::TimeFormat;
+use schema::{Comments, OnError};
 
 use crate::error::{Error, Result};
 use crate::settings::Settings;
@@ -122,8 +122,11 @@ const VARIABLES: &[Variable] = &[
     Variable {
         names: &["comment"],
         takes: "one ASCII character, or none",
-        set: |s, text| optional(text, byte).map(|byte| s.open.dialect.comment = byte),
-        copy: |s, from| s.open.dialect.comment = from.open.dialect.comment,
+        set: |s, text| {
+            let comments = |byte: Option<u8>| byte.map_or(Comments::None, Comments::From);
+            optional(text, byte).map(|byte| s.open.dialect.comments = comments(byte))
+        },
+        copy: |s, from| s.open.dialect.comments = from.open.dialect.comments,
     },
     Variable {
         names: &["escape"],

@@ -39,11 +39,22 @@ pub fn fails(dir: &TempDir, flags: &[&str], sql: &str, parts: &[&str]) {
     }
 }
 
-/// The rows that DuckDB gives.
-pub fn duckdb(dir: &TempDir, sql: &str) -> String {
+/// The rows that DuckDB gives for each of some statements.
+pub fn duckdb(dir: &TempDir, statements: &[&str]) -> Vec<String> {
     let python = Path::new(".venv/bin/python");
     let python = if python.exists() { python } else { Path::new("python3") };
-    let done = run(Command::new(python).args(["tests/oracle/ask.py", &within(dir, sql)]));
-    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
-    done.stdout
+    let mut command = Command::new(python);
+    command.arg("tests/oracle/ask.py").args(statements.iter().map(|sql| within(dir, sql)));
+    let done = run(&mut command);
+    assert_eq!(done.code(), Some(0), "{}{}", done.stderr, done.ending());
+    let answers: Vec<String> = done.stdout.split_terminator("\u{1e}\n").map(String::from).collect();
+    assert_eq!(answers.len(), statements.len(), "an answer for each statement");
+    answers
+}
+
+/// Checks that DuckDB gives the same rows for each of some statements.
+pub fn agree(dir: &TempDir, statements: &[&str]) {
+    for (sql, expected) in statements.iter().zip(duckdb(dir, statements)) {
+        assert_eq!(rows(dir, &[], sql), expected, "{sql}");
+    }
 }

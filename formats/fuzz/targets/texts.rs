@@ -12,7 +12,7 @@ use formats::rows::schema_probe::Like;
 use formats::rows::wider::wider;
 use schema::manifest::{FILE_NAME, Manifest};
 use schema::text::{ddl, json};
-use schema::{Dialect, FileEntry, FormatOptions, OnError, Source};
+use schema::{Comments, Dialect, FileEntry, FormatOptions, OnError, Source};
 
 use super::choice;
 
@@ -39,7 +39,7 @@ fn dialect(bytes: &[u8]) -> Dialect {
     let plain = Dialect::default();
     let charsets = ["latin-1", "utf-16", "shift_jis", "gb18030", "iso-2022-jp"];
     match choice(&bytes[bytes.len() / 2..], 13) {
-        0 => Dialect { skip: 2, comment: Some(b'#'), escape: Some(b'\\'), ..plain },
+        0 => Dialect { skip: 2, comments: Comments::From(b'#'), escape: Some(b'\\'), ..plain },
         1 => Dialect { nulls: vec!["NA".into(), "".into()], thousands: Some(b'\''), ..plain },
         2 => Dialect { decimal_separator: b',', thousands: Some(b'.'), ..plain },
         3 => Dialect {
@@ -47,7 +47,9 @@ fn dialect(bytes: &[u8]) -> Dialect {
             timestamp_format: Some("%Y%m%dT%H%M%S%z".into()),
             ..plain
         },
-        at @ 4..9 => Dialect { charset: Some(charsets[at - 4].into()), comment: Some(b'#'), ..plain },
+        at @ 4..9 => {
+            Dialect { charset: Some(charsets[at - 4].into()), comments: Comments::From(b'#'), ..plain }
+        }
         9 => Dialect { json_path: Some("data".into()), ..plain },
         _ => plain,
     }

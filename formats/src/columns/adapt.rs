@@ -103,12 +103,12 @@ impl Adapter {
             .map(|(source, field)| match source {
                 Source::Missing => Ok(new_null_array(field.data_type(), rows)),
                 Source::Column { position, uuid: Some(own), cast: false } => {
-                    Ok(uuid::as_text(&columns[*position], own))
+                    uuid::as_text(&columns[*position], own)
                 }
                 Source::Column { position, uuid: None, cast: false } => Ok(columns[*position].clone()),
                 Source::Column { position, uuid, cast: true } => {
                     let column = match uuid {
-                        Some(own) => uuid::as_text(&columns[*position], own),
+                        Some(own) => uuid::as_text(&columns[*position], own)?,
                         None => columns[*position].clone(),
                     };
                     let strict = CastOptions { safe: false, ..CastOptions::default() };

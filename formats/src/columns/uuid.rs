@@ -12,6 +12,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, FieldRef};
 
 use super::leaves;
+use crate::error::Result;
 
 /// The key of an extension type's name in the metadata of a field.
 const EXTENSION: &str = "ARROW:extension:name";
@@ -58,12 +59,11 @@ pub fn read_type(field: &Field) -> DataType {
 }
 
 /// A column of a field in the type in which it is read.
-pub fn as_text(column: &ArrayRef, field: &Field) -> ArrayRef {
+pub fn as_text(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     if !has_uuid(field) {
-        return column.clone();
+        return Ok(column.clone());
     }
-    let read = leaves::changed(column, &read_type(field), &|leaf, _| Ok(text(leaf)));
-    read.unwrap_or_else(|_| column.clone())
+    leaves::changed(column, &read_type(field), &|leaf, _| Ok(text(leaf)))
 }
 
 fn text(column: &ArrayRef) -> ArrayRef {
@@ -108,8 +108,8 @@ mod tests {
         let rows = vec![Some(values.as_slice()), None];
         let column: ArrayRef =
             Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(rows.into_iter(), 16).unwrap());
-        assert_eq!(&as_text(&column, &plain), &column);
-        let read = as_text(&column, &annotated(&plain));
+        assert_eq!(&as_text(&column, &plain).unwrap(), &column);
+        let read = as_text(&column, &annotated(&plain)).unwrap();
         assert_eq!(read.as_string_view().value(0), "00112233-4455-6677-8899-aabbccddeeff");
         assert!(read.is_null(1));
 
@@ -117,7 +117,7 @@ mod tests {
         let list: ArrayRef =
             Arc::new(ListArray::new(item.clone(), OffsetBuffer::from_lengths([2]), column, None));
         let field = Field::new("ids", DataType::List(item), true);
-        let read = as_text(&list, &field);
+        let read = as_text(&list, &field).unwrap();
         assert_eq!(*read.data_type(), read_type(&field));
         assert_eq!(read.as_list::<i32>().values().as_string_view().value(0).len(), 36);
     }

@@ -13,11 +13,13 @@ pub const MARK: u8 = b'#';
 
 /// How comments stand in a csv text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Comments {
+pub struct Found {
     /// What cuts the records without the comments.
     pub delimiter: u8,
     /// Comments are whole lines, and what stands behind a `#` in another line belongs to its record.
-    pub lines: bool,
+    pub alone: bool,
+    /// The fields of each record, if they are several.
+    pub fields: Option<usize>,
     /// A comment stands behind the first record.
     pub between: bool,
     /// The first record has names above values.
@@ -25,7 +27,7 @@ pub struct Comments {
 }
 
 /// The comments of a csv text, where it is clear that it has some. `head` ends with its last whole record.
-pub fn find(head: &[u8], delimiter: Option<u8>, quote: u8) -> Option<Comments> {
+pub fn find(head: &[u8], delimiter: Option<u8>, quote: u8) -> Option<Found> {
     let delimiters = delimiter.as_ref().map_or(DELIMITERS, std::slice::from_ref);
     if quote == MARK || delimiters.contains(&MARK) || !each_line(head).any(is_comment) {
         return None;
@@ -35,13 +37,13 @@ pub fn find(head: &[u8], delimiter: Option<u8>, quote: u8) -> Option<Comments> {
     if is_column(head) || delimiters.iter().any(|&delimiter| width(&cut(head, delimiter)).is_some()) {
         return None;
     }
-    let within = |delimiter: u8, lines: bool| {
+    let within = |delimiter: u8, alone: bool| {
         let marks = Marks { delimiter, quote };
-        with_comments_rewritten(head, MARK, lines, marks)
+        with_comments_rewritten(head, MARK, alone, marks)
     };
-    for lines in [true, false] {
+    for alone in [true, false] {
         for &delimiter in delimiters {
-            let text = within(delimiter, lines);
+            let text = within(delimiter, alone);
             let records = cut(&without_comments(&text, Some(MARK)), delimiter);
             let Some(width) = width(&records) else { continue };
             let header = header(&records, None) == Ok(true) && has_values(&records[1..]);
@@ -53,13 +55,14 @@ pub fn find(head: &[u8], delimiter: Option<u8>, quote: u8) -> Option<Comments> {
             if !header && before.any(is_record) {
                 return None;
             }
-            return Some(Comments { delimiter, lines, between: is_between(&text), header });
+            return Some(Found { delimiter, alone, fields: Some(width), between: is_between(&text), header });
         }
     }
     let text = within(b',', true);
-    (delimiters.contains(&b',') && is_column(&without_comments(&text, Some(MARK)))).then(|| Comments {
+    (delimiters.contains(&b',') && is_column(&without_comments(&text, Some(MARK)))).then(|| Found {
         delimiter: b',',
-        lines: true,
+        alone: true,
+        fields: None,
         between: is_between(&text),
         header: true,
     })
@@ -92,7 +95,7 @@ mod tests {
 
     fn found(text: &str) -> Option<(char, bool, bool)> {
         let found = find(text.as_bytes(), None, b'"')?;
-        Some((found.delimiter.into(), found.lines, found.between))
+        Some((found.delimiter.into(), found.alone, found.between))
     }
 
     #[test]

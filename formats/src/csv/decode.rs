@@ -12,10 +12,13 @@ use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::quotes::{Marks, State};
 use crate::rows::syntax::{Syntax, Token};
+use crate::rows::walk::missing;
 use crate::rows::{Input, RecordParser};
 
 /// What is indexed at once: small enough for the text and its index to stay in a core's cache.
 const WINDOW_BYTES: usize = 32 << 10;
+/// The same behind a record that is not as it should be.
+const SMALL_WINDOW_BYTES: usize = 512;
 
 /// A record that is longer is taken byte by byte: an index has room for eight times its window.
 const LONGEST_INDEXED: usize = 2 << 20;
@@ -36,7 +39,7 @@ impl Syntax for CsvSyntax {
 
     #[inline(always)]
     fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
-        if start == end {
+        if start >= end {
             Token::Null
         } else if bytes[start] != self.quote {
             Token::Plain(start, end)
@@ -232,6 +235,8 @@ pub struct CsvParser {
     skip: u64,
     skipped: u64,
     index: Index,
+    /// The bytes that are indexed at once.
+    window: usize,
     max_record: usize,
     /// The header is still to come.
     header: bool,
@@ -262,6 +267,7 @@ impl CsvParser {
             skipped: if first { skipped(format) } else { 0 },
             skip: skipped(format),
             index: Index::default(),
+            window: WINDOW_BYTES,
             max_record: format.max_record,
             header: first && format.header,
             headers: format.header,
@@ -307,14 +313,17 @@ impl CsvParser {
             return self.single(input, at, batch);
         }
         let len = input.block.len();
-        let mut size = WINDOW_BYTES;
+        let mut size = self.window;
         loop {
             let to = len.min(at + size);
             self.index.scan(input.block, at, to, self.columns, input.last && to == len, self.marks);
             if self.index.records > 0 {
+                self.window = (self.window * 4).min(WINDOW_BYTES);
                 return self.regular(input, at, batch);
             }
             if self.index.irregular {
+                // Others may follow, and what is indexed behind them is indexed again.
+                self.window = SMALL_WINDOW_BYTES;
                 return self.single(input, at, batch);
             }
             if to == len {
@@ -398,7 +407,7 @@ impl CsvParser {
             if !self.pads || count > self.columns {
                 batch.count_values(self.columns.abs_diff(count) as u64);
             }
-            fields.resize(self.columns, (end, end));
+            fields.resize(self.columns, missing(at));
             self.one(records, &fields, batch)?;
         } else {
             let message = format!("expected {} fields, this record has {count}", self.columns);

@@ -57,8 +57,7 @@ pub static CSV: RowFormat = RowFormat {
 fn marks(options: &FormatOptions) -> Result<Marks> {
     let (delimiter, quote) = (options.delimiter, options.quote);
     for (name, byte) in [("delimiter", delimiter), ("quote", quote)] {
-        let is_none = name == "quote" && byte == FormatOptions::NO_QUOTE;
-        if !(byte.is_ascii() || is_none) || matches!(byte, b'\n' | b'\r') {
+        if !byte.is_ascii() || matches!(byte, b'\n' | b'\r') {
             return Err(Error::Unsupported(format!(
                 "the {name} of csv must be an ASCII character other than a line break"
             )));

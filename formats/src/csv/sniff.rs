@@ -38,11 +38,17 @@ pub fn consistent(head: &[u8], quote: u8) -> Option<u8> {
     DELIMITERS.iter().copied().find(|&delimiter| is_even(head, delimiter, quote))
 }
 
-/// The delimiter that cuts a record into the most fields. A comma if none does.
+/// The delimiter that cuts a record into the most fields, of those that cut none within quotes. A comma if none does.
 pub fn widest(head: &[u8], quote: u8) -> u8 {
-    let width = |delimiter: u8| records(head, delimiter, quote, RECORDS).iter().map(Vec::len).max();
+    let quote_char = char::from(quote);
+    let fit = |delimiter: u8| {
+        let records = records(head, delimiter, quote, RECORDS);
+        let is_cut = |field: &String| field.matches(quote_char).count() % 2 == 1;
+        let is_whole = !records.iter().flatten().any(is_cut);
+        (is_whole, records.iter().map(Vec::len).max())
+    };
     // Of several with as many fields the last one counts.
-    DELIMITERS.iter().rev().copied().max_by_key(|delimiter| width(*delimiter)).unwrap_or(b',')
+    DELIMITERS.iter().rev().copied().max_by_key(|delimiter| fit(*delimiter)).unwrap_or(b',')
 }
 
 /// Whether a delimiter cuts all records into the same number of fields, at least two.

@@ -198,7 +198,9 @@ impl Syntax for Styled<'_> {
     fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
         let nulls = &self.style.nulls;
         match self.plain.token(bytes, start, end) {
-            Token::Null if !nulls.is_empty() && !nulls.iter().any(Vec::is_empty) => Token::Empty,
+            Token::Null if start <= end && !nulls.is_empty() && !nulls.iter().any(Vec::is_empty) => {
+                Token::Empty
+            }
             Token::Plain(from, to) if nulls.iter().any(|null| *null == bytes[from..to]) => Token::Null,
             token => token,
         }

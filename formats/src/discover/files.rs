@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
-use schema::{DeferredValidation, Dialect, FileEntry, FileSet, FormatOptions, Source, Table, TableEstimates};
+use schema::{
+    Comments, DeferredValidation, Dialect, FileEntry, FileSet, FormatOptions, Source, Table, TableEstimates,
+};
 
 use super::detect::{self, Detected, Named};
 use super::layouts::Layouts;
@@ -28,8 +30,8 @@ use crate::rows::schema_probe::{Like, SchemaProbe};
 use crate::rows::tagged::outer::LOOKED_AT;
 use crate::store::input::Input;
 
-/// The number of records that are looked at in every file but the first. Of JSON, where any record may have other keys, it
-/// is that of many files; of few, all together have as many records looked at as the first.
+/// The number of records that are looked at in every file but the first. Of JSON, where any record may have other keys,
+/// it is that of many files; of few, all together have as many records looked at as the first.
 const CHECK_ROWS: usize = 10;
 
 /// The bytes of a file that are first looked at to see whether its records have the known schema, and the most bytes.
@@ -226,8 +228,7 @@ fn base_options(
     if given.is_none()
         && let Some(found) = besides_records(&head, delimiter, &format, &dialect, options.header)
     {
-        (dialect.skip, dialect.comment, dialect.comment_lines) =
-            (found.skip, found.comment, found.comment_lines);
+        (dialect.skip, dialect.comments) = (found.skip, found.comments);
         format.set_dialect(&dialect);
         head = csv_head(file, &mut format, Some(found.delimiter))?;
     }
@@ -257,8 +258,7 @@ fn base_options(
 /// What stands in a csv file besides its records, and the delimiter of these.
 struct Besides {
     skip: u64,
-    comment: Option<u8>,
-    comment_lines: bool,
+    comments: Comments,
     delimiter: u8,
 }
 
@@ -272,16 +272,16 @@ fn besides_records(
     header: Option<bool>,
 ) -> Option<Besides> {
     // Records that may be short tell nothing by their number of fields.
-    if dialect.comment.is_some() || dialect.null_padding {
+    if dialect.comments.mark().is_some() || dialect.null_padding {
         return None;
     }
     let may_have_preamble = dialect.skip == 0 && header != Some(false);
     let preamble = may_have_preamble
         .then(|| sniff::preamble(head, delimiter, format.quote))
         .flatten()
-        .map(|(skip, delimiter)| Besides { skip, comment: None, comment_lines: false, delimiter });
+        .map(|(skip, delimiter)| Besides { skip, comments: dialect.comments, delimiter });
     // What escapes decides which quotes end, and a comment may have any. Or it was said that there are no comments.
-    if dialect.escape.is_some() || dialect.comment_lines {
+    if dialect.escape.is_some() || dialect.comments == Comments::None {
         return preamble;
     }
     let mut head = Cow::Borrowed(head);
@@ -292,8 +292,7 @@ fn besides_records(
     match comments::find(&head, delimiter, format.quote) {
         Some(found) if preamble.is_none() || found.between => Some(Besides {
             skip: dialect.skip,
-            comment: Some(comments::MARK),
-            comment_lines: found.lines,
+            comments: Comments::Found { mark: comments::MARK, alone: found.alone, fields: found.fields },
             delimiter: found.delimiter,
         }),
         _ => preamble,
@@ -313,8 +312,8 @@ fn check_marks(format: &FormatOptions) -> Result<()> {
     Ok(())
 }
 
-/// The path to the rows of a JSON file, if it is one object that holds an array of objects. A name like `x.jsonl` says that
-/// the object is a row, and so does a schema with a column of the array's name.
+/// The path to the rows of a JSON file, if it is one object that holds an array of objects. A name like `x.jsonl` says
+/// that the object is a row, and so does a schema with a column of the array's name.
 ///
 /// # Errors
 /// Several keys of the object hold arrays of objects.

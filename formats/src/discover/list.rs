@@ -65,7 +65,7 @@ pub fn list(location: &str) -> Result<Listing> {
     }
     match roots::metadata(path) {
         Ok(meta) => return list_one(path, &meta),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) if is_absent(&e) => {}
         Err(e) => return Err(Error::io(path, "open", e)),
     }
     if let Some(listing) = remote::file(location)? {
@@ -80,6 +80,12 @@ pub fn list(location: &str) -> Result<Listing> {
         None if is_glob(location) => list_glob(location),
         None => Err(suggest::missing(path)),
     }
+}
+
+/// Whether there is no file of this name. A list of many files, or a glob, may be no possible name.
+fn is_absent(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
 
 /// Lists the files of several locations in the order of their paths. A file is there as often as locations name it.
@@ -116,7 +122,7 @@ pub fn paths(location: &str) -> Result<Vec<PathBuf>> {
     match roots::metadata(path) {
         Ok(meta) if meta.is_dir() => return below(path).map(of),
         Ok(_) => return Ok(vec![path.to_path_buf()]),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) if is_absent(&e) => {}
         Err(e) => return Err(Error::io(path, "open", e)),
     }
     if is_remote(path) {

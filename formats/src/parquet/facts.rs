@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::{Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use parquet::basic::{Compression, ConvertedType, LogicalType, Type as PhysicalType};
+use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type as PhysicalType};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::schema::types::Type;
 
@@ -146,7 +146,7 @@ impl Facts {
                     }
                 }
                 Facts::Nodes => {
-                    let root = footer.arrow().parquet_schema().root_schema();
+                    let root = footer.file_schema().root_schema();
                     let mut number = 0;
                     of_nodes(&name, root, true, &mut number, &mut rows);
                 }
@@ -199,8 +199,7 @@ fn of_chunk(name: &str, footer: &Footer, group: usize, leaf: usize) -> Vec<Cell>
     let Zone { min, max } = zone.unwrap_or_default();
     let text = |value: Option<_>| shown(&value?, data_type);
     let (min, max) = (text(min), text(max));
-    let mut encodings: Vec<String> = chunk.encodings().map(|encoding| encoding.to_string()).collect();
-    encodings.dedup();
+    let encodings: Vec<String> = chunk.encodings().map(|encoding| encoding.to_string()).collect();
     let count = |number: Option<u64>| Cell::Number(number.and_then(|number| i64::try_from(number).ok()));
     let size = |number: usize| Cell::Number(i64::try_from(number).ok());
     vec![
@@ -269,12 +268,34 @@ fn of_nodes(name: &str, node: &Type, is_root: bool, number: &mut i64, rows: &mut
 
 /// `StringType()`, `DecimalType(scale=2, precision=5)`.
 fn logical(logical: &LogicalType) -> String {
-    let text = format!("{logical:?}");
-    match text.split_once([' ', '(']) {
-        None => format!("{text}Type()"),
-        Some((name, parts)) => {
-            let parts = parts.trim_matches(['{', '}', '(', ')', ' ']).replace(": ", "=");
-            format!("{name}Type({parts})")
+    let time = |name: &str, is_utc: bool, unit: TimeUnit| {
+        let of = |this: TimeUnit, name: &str| match this == unit {
+            true => format!("{name}Seconds()"),
+            false => "<null>".into(),
+        };
+        let [millis, micros, nanos] =
+            [(TimeUnit::MILLIS, "Milli"), (TimeUnit::MICROS, "Micro"), (TimeUnit::NANOS, "Nano")]
+                .map(|(unit, name)| of(unit, name));
+        let utc = u8::from(is_utc);
+        format!(
+            "{name}Type(isAdjustedToUTC={utc}, unit=TimeUnit(MILLIS={millis}, MICROS={micros}, NANOS={nanos}))"
+        )
+    };
+    match logical {
+        LogicalType::Decimal(of) => format!("DecimalType(scale={}, precision={})", of.scale, of.precision),
+        LogicalType::Time(of) => time("Time", of.is_adjusted_to_u_t_c, of.unit),
+        LogicalType::Timestamp(of) => time("Timestamp", of.is_adjusted_to_u_t_c, of.unit),
+        LogicalType::Integer(of) => {
+            format!("IntType(bitWidth={}, isSigned={})", of.bit_width, u8::from(of.is_signed))
+        }
+        LogicalType::Uuid => "UUIDType()".into(),
+        LogicalType::Unknown => "NullType()".into(),
+        other => {
+            // The name alone: what else may stand there has no text of DuckDB's.
+            let name = format!("{other:?}");
+            let name =
+                name.split_once(|c: char| !c.is_alphanumeric()).map_or(name.as_str(), |(name, _)| name);
+            format!("{name}Type()")
         }
     }
 }
@@ -289,5 +310,18 @@ fn codec(compression: Compression) -> &'static str {
         Compression::LZ4 => "LZ4",
         Compression::ZSTD(_) => "ZSTD",
         Compression::LZ4_RAW => "LZ4_RAW",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_have_their_text() {
+        // DuckDB has the width as the character of this number.
+        assert_eq!(logical(&LogicalType::integer(8, false)), "IntType(bitWidth=8, isSigned=0)");
+        assert_eq!(logical(&LogicalType::variant(Some(1))), "VariantType()");
+        assert_eq!(logical(&LogicalType::Unknown), "NullType()");
     }
 }

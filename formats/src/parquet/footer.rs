@@ -12,7 +12,7 @@ use arrow_schema::{DataType, FieldRef, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
-use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor};
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescPtr, SchemaDescriptor};
 
 use schema::FileEntry;
 
@@ -36,6 +36,10 @@ pub struct Footer {
     decoded: SchemaRef,
     /// The columns whose intervals are decoded as bytes.
     intervals: Vec<usize>,
+    /// The schema as it lies in the file, with its intervals.
+    file_schema: SchemaDescPtr,
+    /// For each top-level column its only leaf; `None` for nested columns.
+    leaves: Vec<Option<usize>>,
     /// The length of the file in bytes.
     pub len: u64,
 }
@@ -99,7 +103,8 @@ impl Footer {
         let (schema, decoded) = (Arc::new(read_schema(&decoded)), Arc::new(decoded));
         let metadata = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new().with_schema(hinted))
             .map_err(bad)?;
-        Ok(Footer { metadata, schema, decoded, intervals, len })
+        let leaves = leaves_of(&file);
+        Ok(Footer { metadata, schema, decoded, intervals, file_schema: file, leaves, len })
     }
 
     /// The schema in which the file is read.
@@ -115,6 +120,11 @@ impl Footer {
     /// The columns (positions in [`Footer::schema`]) whose intervals the crate decodes as bytes.
     pub fn intervals(&self) -> &[usize] {
         &self.intervals
+    }
+
+    /// The schema as it lies in the file.
+    pub fn file_schema(&self) -> &SchemaDescriptor {
+        &self.file_schema
     }
 
     /// What the crate's decoder needs.
@@ -166,12 +176,20 @@ impl Footer {
 
     /// The only leaf of a top-level column; `None` for nested columns.
     pub fn leaf(&self, column: usize) -> Option<usize> {
-        let descriptor = self.metadata.parquet_schema();
-        if !descriptor.root_schema().get_fields().get(column)?.is_primitive() {
-            return None;
-        }
-        (0..descriptor.num_columns()).find(|&leaf| descriptor.get_column_root_idx(leaf) == column)
+        *self.leaves.get(column)?
     }
+}
+
+/// For each top-level column of a file its only leaf; `None` for nested columns.
+fn leaves_of(file: &SchemaDescriptor) -> Vec<Option<usize>> {
+    let mut leaves = vec![None; file.root_schema().get_fields().len()];
+    for leaf in 0..file.num_columns() {
+        let column = file.get_column_root_idx(leaf);
+        if file.root_schema().get_fields()[column].is_primitive() {
+            leaves[column] = Some(leaf);
+        }
+    }
+    leaves
 }
 
 /// A schema with other fields for its leaves, which are in the same order as those of the file's schema.

@@ -79,7 +79,8 @@ fn plain(field: &Arc<Type>) -> Result<Arc<Type>> {
         return Ok(field.clone());
     }
     let bytes = Type::primitive_type_builder(field.name(), field.get_physical_type());
-    bytes.with_length(12).with_repetition(repetition).build().map(Arc::new).map_err(bad)
+    let bytes = bytes.with_length(12).with_repetition(repetition).with_id(info.has_id().then(|| info.id()));
+    bytes.build().map(Arc::new).map_err(bad)
 }
 
 /// A column in the type in which it is read, its intervals made of twelve bytes each.

@@ -75,10 +75,12 @@ struct Unpacker {
 }
 
 impl Unpacker {
-    /// An error that also tells the place in the compressed file: a decompressor does not say where in its input it
-    /// stopped.
+    /// An error that also tells the place in the compressed file, unless it shows what was found: a decompressor does not
+    /// say where in its input it stopped.
     fn at_place(&self, mut error: Error) -> Error {
-        if let Error::Data(e) = &mut error {
+        if let Error::Data(e) = &mut error
+            && e.value.is_none()
+        {
             let at = self.at;
             let place = match self.packed.len() as u64 {
                 0 => format!("at byte {at}"),

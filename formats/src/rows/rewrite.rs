@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8};
-use schema::{Dialect, FileEntry, FormatOptions};
+use schema::{Comments, Dialect, FileEntry, FormatOptions};
 
 use super::quotes::Marks;
 use super::reader::BYTE_ORDER_MARK;
@@ -62,12 +62,14 @@ pub fn charset(name: &str) -> Result<Option<&'static Encoding>> {
     }
 }
 
-/// A csv text with its comments rewritten: of a line that is one, what it begins with is left. `lines` says that no
+/// A csv text with its comments rewritten: of a line that is one, what it begins with is left. `alone` says that no
 /// comment stands behind a record.
-pub fn with_comments_rewritten(text: &[u8], comment: u8, lines: bool, marks: Marks) -> Vec<u8> {
+pub fn with_comments_rewritten(text: &[u8], mark: u8, alone: bool, marks: Marks) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
-    Rewriting { marks, comment: Some(comment), lines, escape: None, state: State::Line }
-        .rewrite(text, &mut out);
+    let comments = Comments::Found { mark, alone, fields: None };
+    // Only a comment that could be a record is an error, and without a number of fields none could.
+    let rewritten = Rewriting::new(marks, comments, None).rewrite(text, &mut out);
+    debug_assert!(rewritten.is_ok());
     out
 }
 
@@ -103,13 +105,8 @@ struct Charset {
 impl Rewriter {
     fn new(packed: Option<Box<dyn Decompressor>>, dialect: &Dialect, marks: Marks) -> Result<Rewriter> {
         let encoding = dialect.charset.as_deref().map(charset).transpose()?.flatten();
-        let syntax = (dialect.comment.is_some() || dialect.escape.is_some()).then_some(Rewriting {
-            marks,
-            comment: dialect.comment,
-            lines: dialect.comment_lines,
-            escape: dialect.escape,
-            state: State::Line,
-        });
+        let syntax = (dialect.comments.mark().is_some() || dialect.escape.is_some())
+            .then(|| Rewriting::new(marks, dialect.comments, dialect.escape));
         Ok(Rewriter {
             packed,
             raw: Vec::new(),
@@ -124,21 +121,21 @@ impl Rewriter {
     /// Rewrites bytes that are decompressed.
     fn rewrite(&mut self, raw: &[u8], last: bool, out: &mut Vec<u8>) -> Result<()> {
         match &mut self.charset {
-            None => self.pass(raw, out),
+            None => self.pass(raw, out)?,
             Some(charset) => {
                 let mut text = std::mem::take(&mut self.text);
                 text.clear();
                 let decoded = charset.decode(raw, last, &mut text);
-                self.pass(&text, out);
+                let passed = self.pass(&text, out);
                 self.text = text;
-                return decoded;
+                return decoded.and(passed);
             }
         }
         Ok(())
     }
 
     /// Passes text on: without a byte order mark, without the lines that are skipped, and with its syntax rewritten.
-    fn pass(&mut self, mut text: &[u8], out: &mut Vec<u8>) {
+    fn pass(&mut self, mut text: &[u8], out: &mut Vec<u8>) -> Result<()> {
         while let (Some(seen), Some(first)) = (self.mark, text.first()) {
             if BYTE_ORDER_MARK.get(seen) == Some(first) {
                 (self.mark, text) = (Some(seen + 1), &text[1..]);
@@ -146,19 +143,22 @@ impl Rewriter {
             }
             self.mark = None;
             if seen < BYTE_ORDER_MARK.len() {
-                self.lines(&BYTE_ORDER_MARK[..seen], out);
+                self.lines(&BYTE_ORDER_MARK[..seen], out)?;
             }
         }
-        self.lines(text, out);
+        self.lines(text, out)
     }
 
-    fn lines(&mut self, mut text: &[u8], out: &mut Vec<u8>) {
+    fn lines(&mut self, mut text: &[u8], out: &mut Vec<u8>) -> Result<()> {
         while self.skip > 0 {
-            let Some(newline) = memchr::memchr(b'\n', text) else { return };
+            let Some(newline) = memchr::memchr(b'\n', text) else { return Ok(()) };
             (self.skip, text) = (self.skip - 1, &text[newline + 1..]);
         }
         match &mut self.syntax {
-            None => out.extend_from_slice(text),
+            None => {
+                out.extend_from_slice(text);
+                Ok(())
+            }
             Some(syntax) => syntax.rewrite(text, out),
         }
     }
@@ -199,7 +199,10 @@ impl Decompressor for Rewriter {
         // Only a character that is cut short is left, which is an error.
         let ended = self.rewrite(&[], true, &mut Vec::new());
         self.charset = None;
-        ended
+        match &mut self.syntax {
+            Some(syntax) if syntax.state == State::Comment => ended.and(syntax.check_comment()),
+            _ => ended,
+        }
     }
 }
 
@@ -240,12 +243,21 @@ impl Charset {
 /// Rewrites comments and escapes.
 struct Rewriting {
     marks: Marks,
+    /// What comments begin with.
     comment: Option<u8>,
     /// Comments are whole lines.
-    lines: bool,
+    alone: bool,
+    /// The delimiters of a comment that could be a record.
+    doubtful: Option<usize>,
     escape: Option<u8>,
     state: State,
+    /// The comment that the state is in, as far as a message would show it, and its delimiters.
+    shown: Vec<u8>,
+    delimiters: usize,
 }
+
+/// The bytes of a comment that a message shows.
+const SHOWN: usize = 60;
 
 /// Where the next byte stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -264,32 +276,89 @@ enum State {
     QuoteInQuoted,
     /// Behind an escape inside quotes.
     Escaped,
-    /// In a comment.
+    /// In a line that is a comment.
     Comment,
+    /// In a comment behind a record.
+    BehindRecord,
 }
 
 impl Rewriting {
-    fn rewrite(&mut self, text: &[u8], out: &mut Vec<u8>) {
+    fn new(marks: Marks, comments: Comments, escape: Option<u8>) -> Rewriting {
+        let (alone, fields) = match comments {
+            Comments::Found { alone, fields, .. } => (alone, fields),
+            _ => (false, None),
+        };
+        Rewriting {
+            marks,
+            comment: comments.mark(),
+            alone,
+            doubtful: fields.map(|fields| fields.saturating_sub(1)),
+            escape,
+            state: State::Line,
+            shown: Vec::new(),
+            delimiters: 0,
+        }
+    }
+
+    /// # Errors
+    /// A comment that was not named could be a record.
+    fn rewrite(&mut self, text: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let Marks { delimiter, quote } = self.marks;
         // Where nothing escapes or begins a comment, a byte is looked for that is looked for anyway.
-        let behind_records = self.comment.filter(|_| !self.lines);
+        let behind_records = self.comment.filter(|_| !self.alone);
         let (comment, escape) = (behind_records.unwrap_or(b'\n'), self.escape.unwrap_or(quote));
         let mut rest = text;
         while !rest.is_empty() {
             let run = match self.state {
                 State::Quoted => memchr::memchr2(quote, escape, rest),
                 State::Unquoted => memchr::memchr3(delimiter, b'\n', comment, rest),
-                State::Comment => memchr::memchr(b'\n', rest),
+                State::Comment | State::BehindRecord => memchr::memchr(b'\n', rest),
                 _ => Some(0),
             };
             let (passed, found) = rest.split_at(run.unwrap_or(rest.len()));
-            if self.state != State::Comment {
-                out.extend_from_slice(passed);
+            match self.state {
+                State::Comment => self.pass_over(passed),
+                State::BehindRecord => {}
+                _ => out.extend_from_slice(passed),
             }
-            let Some((&byte, behind)) = found.split_first() else { return };
+            let Some((&byte, behind)) = found.split_first() else { break };
+            if self.state == State::Comment {
+                self.check_comment()?;
+            }
             self.step(byte, out);
             rest = behind;
         }
+        Ok(())
+    }
+
+    /// Takes bytes of a comment.
+    fn pass_over(&mut self, bytes: &[u8]) {
+        if self.doubtful.is_some() {
+            let more = SHOWN.saturating_sub(self.shown.len()).min(bytes.len());
+            self.shown.extend_from_slice(&bytes[..more]);
+            self.delimiters += memchr::memchr_iter(self.marks.delimiter, bytes).count();
+        }
+    }
+
+    /// Refuses a comment, which ends here, if it could be a record.
+    fn check_comment(&mut self) -> Result<()> {
+        let shown = std::mem::take(&mut self.shown);
+        let delimiters = std::mem::take(&mut self.delimiters);
+        if self.doubtful != Some(delimiters) || shown.first().is_none_or(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        let mark = char::from(self.comment.unwrap_or_default());
+        Err(Error::Data(Box::new(DataError {
+            value: Some(format!("{mark}{}", String::from_utf8_lossy(&shown))),
+            message: format!(
+                "a line that begins with {mark}, as the comments of the table do, has the fields of a record"
+            ),
+            help: Some(format!(
+                "--comment '{mark}' (in SQL comment = '{mark}') passes over such lines, and --comment '' (comment = '') \
+                 makes records of all"
+            )),
+            ..DataError::default()
+        })))
     }
 
     /// Takes one byte.
@@ -306,10 +375,11 @@ impl Rewriting {
                 }
                 (State::Quoted, true)
             }
-            State::Comment => (if byte == b'\n' { State::Line } else { State::Comment }, byte == b'\n'),
+            State::Comment | State::BehindRecord if byte == b'\n' => (State::Line, true),
+            State::Comment | State::BehindRecord => (self.state, false),
             // The character is left of a line that is a comment.
             State::Line | State::Indent if is_comment => (State::Comment, true),
-            _ if is_comment && !self.lines => (State::Comment, false),
+            _ if is_comment && !self.alone => (State::BehindRecord, false),
             State::Line | State::Indent if byte == b' ' && delimiter != b' ' => (State::Indent, true),
             State::Line | State::Field | State::QuoteInQuoted if byte == quote => (State::Quoted, true),
             _ if byte == b'\n' => (State::Line, true),
@@ -347,7 +417,7 @@ mod tests {
 
     #[test]
     fn lines_comments_and_escapes() {
-        let dialect = Dialect { comment: Some(b'#'), escape: Some(b'\\'), ..Dialect::default() };
+        let dialect = Dialect { comments: Comments::From(b'#'), escape: Some(b'\\'), ..Dialect::default() };
         for (text, expected) in [
             ("a,b\n1,2\n", "a,b\n1,2\n"),
             ("# x \"\n  #y\r\na#b\n", "#\n  #\na\n"),
@@ -366,7 +436,8 @@ mod tests {
                 assert_eq!(String::from_utf8(found).unwrap(), expected, "{text:?} by {step}");
             }
         }
-        let lines = Dialect { comment: Some(b'#'), comment_lines: true, ..Dialect::default() };
+        let comments = Comments::Found { mark: b'#', alone: true, fields: Some(3) };
+        let lines = Dialect { comments, ..Dialect::default() };
         for (text, expected) in [
             ("# x \"\n  #y\r\na#b,#c\n", "#\n  #\na#b,#c\n"),
             ("1,\"#\n#\",#\n", "1,\"#\n#\",#\n"),
@@ -376,6 +447,15 @@ mod tests {
                 let found = rewritten(text.as_bytes(), &lines, step).unwrap();
                 assert_eq!(String::from_utf8(found).unwrap(), expected, "{text:?} by {step}");
             }
+        }
+        for text in ["a,b,c\n#1,2,3\n", "a,b,c\n #1,2,3\n#", "a,b,c\n#1,2,3"] {
+            for step in [1, 2, 3, 100] {
+                let error = rewritten(text.as_bytes(), &lines, step).unwrap_err().to_string();
+                assert!(error.contains("'#1,2,3'"), "{error}");
+            }
+        }
+        for text in ["a,b,c\n# 1,2,3\n", "#1,2\na,b,c\n", "1,#1,2,3\n"] {
+            assert!(rewritten(text.as_bytes(), &lines, 2).is_ok(), "{text:?}");
         }
         let skip = Dialect { skip: 2, ..Dialect::default() };
         for (text, expected) in [("a\n\"\nb\nc\n", "b\nc\n"), ("a\n", ""), ("a\nb", ""), ("", "")] {
