@@ -1,5 +1,5 @@
-//! `PARTITION_BY` and `--partition-by`: hive directories that palais and DuckDB read back, with a bounded memory, and whole or
-//! not at all.
+//! `PARTITION_BY` and `--partition-by`: hive directories that palais and DuckDB read back, with a bounded memory, and
+//! whole or not at all.
 
 use std::collections::BTreeMap;
 use std::fs;

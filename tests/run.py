@@ -7,6 +7,7 @@ what each prints is shown when it ends. Tests of documentation come last. The ex
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
@@ -21,20 +22,26 @@ def run(program):
     name, place, path = program
     begin = time.monotonic()
     environment = {**os.environ, "CARGO_MANIFEST_DIR": place}
-    runs = subprocess.Popen(
-        [path], cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    output = runs.stdout.read().decode(errors="replace")
-    # What the program and those that it has waited for have used.
-    _, status, used = os.wait4(runs.pid, 0)
-    runs.returncode = os.waitstatus_to_exitcode(status)
-    return name, runs.returncode, output, time.monotonic() - begin, used.ru_utime + used.ru_stime
+    # A pipe would stay open as long as any process that the program has left behind.
+    with tempfile.TemporaryFile() as output:
+        runs = subprocess.Popen(
+            [path], cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+        # What the program and those that it has waited for have used.
+        _, status, used = os.wait4(runs.pid, 0)
+        runs.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    return name, runs.returncode, text, time.monotonic() - begin, used.ru_utime + used.ru_stime
 
 
 def main():
     lanes = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     begins = {name: place for place, name in enumerate(LONG)}
     all_of_them = sorted(programs(), key=lambda program: begins.get(program[0], len(LONG)))
+    if not all_of_them:
+        print("error: cargo has built no program of tests", flush=True)
+        return 1
     failed = []
     with ThreadPoolExecutor(lanes) as pool:
         for ended in as_completed([pool.submit(run, program) for program in all_of_them]):

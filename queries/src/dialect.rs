@@ -207,7 +207,8 @@ impl Dialect for Palais {
     }
 }
 
-/// Whether a character outside of ASCII may stand in a name without quotes, as in PostgreSQL and DuckDB: `SELECT 🦆 FROM t`.
+/// Whether a character outside of ASCII may stand in a name without quotes, as in PostgreSQL and DuckDB:
+/// `SELECT 🦆 FROM t`.
 fn is_symbol(ch: char) -> bool {
     !ch.is_ascii() && !ch.is_whitespace() && !ch.is_control()
 }

@@ -5,9 +5,9 @@
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
-//! - `aliases`, `comprehensions`, `described`, `exclude`, `filters`, `free_names`, `froms`, `joins`, `limits`, `materialized`,
-//!   `named_tables`, `powers`, `samples`, `stars`, `structs`, `trailing_commas`, `values`: what the parser reads in another dialect alone, or
-//!   not at all.
+//! - `aliases`, `comprehensions`, `described`, `exclude`, `filters`, `free_names`, `froms`, `joins`, `limits`,
+//!   `materialized`, `named_tables`, `powers`, `samples`, `stars`, `structs`, `trailing_commas`, `values`: what the parser
+//!   reads in another dialect alone, or not at all.
 //!   `said`: the tokens that they look at.
 
 mod aliases;

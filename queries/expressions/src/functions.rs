@@ -1,5 +1,5 @@
 //! Functions in place of DataFusion's:
-//! - [`prefix`]: `substr` of string views.
+//! - [`substring`]: `substr` from any place, prefixes by a kernel of their own.
 //! - [`parts`]: parts of dates, times and intervals.
 //! - [`truncate`]: dates and times cut to a part.
 //! - [`encode`]: base64 with its padding.

@@ -39,6 +39,7 @@ pub fn is_read(to: &DataType) -> bool {
         DataType::Interval(IntervalUnit::MonthDayNano)
         | DataType::Binary
         | DataType::BinaryView
+        | DataType::LargeBinary
         | DataType::Time32(_)
         | DataType::Time64(_)
         | DataType::Date32
@@ -87,7 +88,7 @@ impl ReadText {
                 Arc::new(units.with_precision_and_scale(precision, scale)?)
             }
             DataType::Date32 => self.each::<Date32Type>(text, |text| self.date(text))?,
-            DataType::Binary | DataType::BinaryView => self.bytes(text)?,
+            DataType::Binary | DataType::BinaryView | DataType::LargeBinary => self.bytes(text)?,
             DataType::Interval(_) => self.each::<IntervalMonthDayNanoType>(text, interval)?,
             DataType::Time32(TimeUnit::Second) => {
                 self.each::<Time32SecondType>(text, seconds(1_000_000_000))?

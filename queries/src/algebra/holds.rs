@@ -1,5 +1,5 @@
-//! Where the values of expressions have JSON in them. JSON is text; which texts are JSON decides what `to_json()` makes of
-//! them, what a cast gives, and what they can be compared with.
+//! Where the values of expressions have JSON in them. JSON is text; which texts are JSON decides what `to_json()` makes
+//! of them, what a cast gives, and what they can be compared with.
 //!
 //! It is asked of expressions as the binder makes them. Rules do not ask, and columns that they make are not marked.
 

@@ -483,7 +483,6 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// The parts of a call.
 /// `name.upper()`: the function of that name, with a column as its first argument.
 fn of_column(function: &Function, env: &Env<'_>) -> Result<Option<Function>> {
     let (Some(parts), FunctionArguments::List(list)) = (idents(&function.name), &function.args) else {
@@ -506,6 +505,7 @@ fn idents(name: &ObjectName) -> Option<Vec<Ident>> {
     name.0.iter().map(|part| part.as_ident().cloned()).collect()
 }
 
+/// The parts of a call.
 pub(super) fn written(function: &Function) -> Result<Written<'_>> {
     let name = match function.name.0.as_slice() {
         [part] => part.as_ident().map(|ident| ident.value.to_ascii_lowercase()),

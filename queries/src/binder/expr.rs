@@ -526,8 +526,8 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// `a -> ('b' ->> 'c')` without the parentheses, as the precedence of both has it, is `(a -> 'b') ->> 'c'`, as DuckDB has it:
-/// that, if it is such.
+/// `a -> ('b' ->> 'c')` without the parentheses, as the precedence of both has it, is `(a -> 'b') ->> 'c'`, as DuckDB
+/// has it: that, if it is such.
 fn arrows(left: &Ast, right: &Ast) -> Option<Ast> {
     let Ast::BinaryOp { left: first, op: BinaryOperator::LongArrow, right: last } = right else {
         return None;

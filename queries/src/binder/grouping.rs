@@ -180,8 +180,8 @@ impl<'a> Binder<'a> {
         Ok(group)
     }
 
-    /// Adds a key. Gives its position. In grouping sets two computed keys are one if they are written alike, whatever their
-    /// values are.
+    /// Adds a key. Gives its position. In grouping sets two computed keys are one if they are written alike, whatever
+    /// their values are.
     fn key(&mut self, written: &Ast, in_sets: bool, env: &Env<'_>, group: &mut Group) -> Result<usize> {
         let resolved = names::resolved(written, env);
         let mut written_so = group.written_keys.iter();

@@ -8,8 +8,10 @@
 //! - `select`: one SELECT.
 //! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them; `orders`: aggregates that ask for
 //!   different orders.
-//! - `top_values`: aggregates that give the first values of an order. [`window`]: functions over windows. `nested`: lists and what is in them; `unnest`: lists taken apart.
-//! - `expr`: expressions; `subqueries`: those that are queries; `call`: calls of functions; `literal`: constants; `patterns`: LIKE, GLOB and SIMILAR TO;
+//! - `top_values`: aggregates that give the first values of an order. [`window`]: functions over windows. `nested`:
+//!   lists and what is in them; `unnest`: lists taken apart.
+//! - `expr`: expressions; `subqueries`: those that are queries; `call`: calls of functions; `literal`: constants;
+//!   `patterns`: LIKE, GLOB and SIMILAR TO;
 //!   `sql_type`: names of types.
 //! - `pivot`: PIVOT and UNPIVOT; `nearest`: ASOF and POSITIONAL joins; `sample`: TABLESAMPLE.
 //! - `table_functions`: tables that are made while they are read.

@@ -116,12 +116,12 @@ fn has_room(op: Operator, left: &DataType, right: &DataType) -> bool {
 
 /// Whether every value of one type has one of the other.
 fn cast_is_total(from: &DataType, to: &DataType) -> bool {
-    use DataType::{Binary, BinaryView, Boolean, Date32, Float64, Null, Timestamp, Utf8, Utf8View};
+    use DataType::{Boolean, Date32, Float64, Null, Timestamp, Utf8, Utf8View};
     let width = |t: &DataType| t.primitive_width().unwrap_or(0);
     let text = |t: &DataType| matches!(t, Utf8 | Utf8View | DataType::LargeUtf8);
     from == to
         || matches!(from, Null)
-        || text(to) && !matches!(from, Binary | BinaryView | DataType::LargeBinary)
+        || text(to)
         || to.is_floating()
             && (from.is_integer() || from.is_floating() || matches!(from, DataType::Decimal128(..)))
         || matches!((from, to), (Timestamp(..), Date32) | (Float64, Boolean))

@@ -1,6 +1,8 @@
 //! `FROM (DESCRIBE t)`: the parser reads no statement there. Here it is `FROM describe((SELECT * FROM t))`, a table
 //! function of a query.
 
+use std::collections::BTreeMap;
+
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use super::said::Said;
@@ -16,7 +18,8 @@ const QUERY: [&str; 6] = ["SELECT", "WITH", "FROM", "VALUES", "PIVOT", "UNPIVOT"
 /// The tokens of a text with calls of that function.
 pub fn called(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let said = Said::of(&tokens);
-    let mut edits: Vec<(usize, usize, Vec<Token>)> = Vec::new();
+    // What is put before the token at a place, or in its place.
+    let mut edits: BTreeMap<usize, (bool, Vec<Token>)> = BTreeMap::new();
     for at in 2..said.len() {
         let opens = said.token(at - 1) == Some(&Token::LParen);
         if !opens || !said.is_one(at, &["DESCRIBE", "DESC"]) {
@@ -34,20 +37,25 @@ pub fn called(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 select.push(Token::LParen);
                 closing.push(Token::RParen);
             }
-            edits.push((said.before(at - 1).len(), 0, vec![word(DESCRIBE), Token::LParen]));
-            edits.push((said.before(at).len(), 1, select));
-            edits.push((said.before(end).len(), 0, closing));
+            edits.insert(said.before(at - 1).len(), (false, vec![word(DESCRIBE), Token::LParen]));
+            edits.insert(said.before(at).len(), (true, select));
+            edits.insert(said.before(end).len(), (false, closing));
         }
     }
-    // From the end, so that the places before stay what they are.
-    edits.sort_by_key(|(place, ..)| std::cmp::Reverse(*place));
-    let mut tokens = tokens;
-    for (place, removed, made) in edits {
-        let span = tokens[place].span;
-        let made = made.into_iter().map(|token| TokenWithSpan { token, span });
-        tokens.splice(place..place + removed, made);
+    if edits.is_empty() {
+        return tokens;
     }
-    tokens
+    let mut out = Vec::with_capacity(tokens.len() + 8 * edits.len());
+    for (place, token) in tokens.into_iter().enumerate() {
+        let Some((replaces, made)) = edits.remove(&place) else {
+            out.push(token);
+            continue;
+        };
+        let span = token.span;
+        out.extend(made.into_iter().map(|token| TokenWithSpan { token, span }));
+        out.extend((!replaces).then_some(token));
+    }
+    out
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! `STRUCT(a INT, b VARCHAR)` as a type, which the parser reads with angle brackets alone. `ROW(a INT)` is another name for it.
+//! `STRUCT(a INT, b VARCHAR)` as a type, which the parser reads with angle brackets alone. `ROW(a INT)` is another name
+//! for it.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 

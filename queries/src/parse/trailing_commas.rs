@@ -1,5 +1,7 @@
-//! `[1, 2,]` and `{'a': 1,}`: a comma behind the last item of a list or struct, which the parser reads behind select lists
-//! alone.
+//! `[1, 2,]` and `{'a': 1,}`: a comma behind the last item of a list or struct, which the parser reads behind select
+//! lists alone.
+
+use std::collections::BTreeSet;
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -14,10 +16,10 @@ pub fn taken_out(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             && *at > 0
             && !matches!(said.token(*at - 1), Some(Token::LBracket | Token::LBrace | Token::Comma))
     };
-    let places: Vec<usize> = (0..said.len()).filter(is_last).map(|at| said.before(at).len()).collect();
-    let mut tokens = tokens;
-    for place in places.into_iter().rev() {
-        tokens.remove(place);
+    let places: BTreeSet<usize> = (0..said.len()).filter(is_last).map(|at| said.before(at).len()).collect();
+    if places.is_empty() {
+        return tokens;
     }
-    tokens
+    let kept = tokens.into_iter().enumerate().filter(|(place, _)| !places.contains(place));
+    kept.map(|(_, token)| token).collect()
 }

@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 pub const NAME: &str = "try";
 
 impl Types {
-    /// An expression without its errors. `text` is how it is written. The call takes the columns that it reads, so that no rule
-    /// computes a part of it elsewhere.
+    /// An expression without its errors. `text` is how it is written. The call takes the columns that it reads, so that
+    /// no rule computes a part of it elsewhere.
     ///
     /// # Errors
     /// It has a subquery, or another value each time.

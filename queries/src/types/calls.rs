@@ -7,6 +7,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::simplify::ExprSimplifyResult;
 use datafusion_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
 use datafusion_expr::{Expr as LogicalExpr, ReturnFieldArgs, ScalarUDF, Volatility};
+use expressions::functions::own::bytes::BYTES_OF_TEXT;
 use expressions::functions::{decimal_rounding, lists, nullif};
 use schema::instants::UTC;
 
@@ -18,6 +19,7 @@ use super::signatures;
 use crate::algebra::{Expr, Kind};
 use crate::compile::is_text;
 use crate::error::{Error, Result};
+use crate::functions::Functions;
 
 /// Functions that take lists, structs and maps as they are. Others would be given their text.
 const OF_NESTED: [&str; 12] = [
@@ -236,19 +238,21 @@ impl Types {
         args.into_iter().zip(taken).map(|(arg, field)| self.argument(arg, field.data_type())).collect()
     }
 
-    /// An argument in the type that a function takes. A text is its bytes to a function of bytes: a cast would read `\x00`
-    /// as one of them.
+    /// An argument in the type that a function takes. A text is its bytes to a function of bytes: a cast would read
+    /// `\x00` as one of them.
     fn argument(&self, arg: Expr, to: &DataType) -> Result<Expr> {
         match is_text(&arg.data_type) && is_bytes(to) {
-            true => self.bytes_of(arg, to),
+            true => self.coerced(self.bytes_of(arg)?, to),
             false => self.coerced(arg, to),
         }
     }
 
     /// The bytes of a text as they stand.
-    pub(super) fn bytes_of(&self, text: Expr, to: &DataType) -> Result<Expr> {
-        let bytes = self.coerced(text, &DataType::LargeBinary)?;
-        self.coerced(bytes, to)
+    pub(super) fn bytes_of(&self, text: Expr) -> Result<Expr> {
+        match Functions::all().scalar(BYTES_OF_TEXT) {
+            Some(function) => self.typed_call(function, vec![self.coerced(text, &DataType::Utf8View)?]),
+            None => Err(Error::Invalid(format!("there is no function '{BYTES_OF_TEXT}'"))),
+        }
     }
 }
 

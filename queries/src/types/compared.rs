@@ -100,9 +100,7 @@ pub(super) fn is_bytes(t: &DataType) -> bool {
 
 /// The text type in which a value is compared with a pattern.
 fn like_in(value: &DataType, pattern: &DataType) -> Option<DataType> {
-    let mixed = is_bytes(value) && is_text(pattern) || is_text(value) && is_bytes(pattern);
-    let common = if mixed { Some(DataType::Utf8View) } else { like_coercion(value, pattern) };
-    common.filter(is_text)
+    like_coercion(value, pattern).filter(is_text)
 }
 
 /// The types in which values of two types are compared.

@@ -1,5 +1,5 @@
-//! `regexp_extract(text, pattern, ['year', 'month'])`: a struct of groups, and `regexp_extract_all` of such names: a list of
-//! structs. Their types follow from the names, which are constants therefore.
+//! `regexp_extract(text, pattern, ['year', 'month'])`: a struct of groups, and `regexp_extract_all` of such names: a
+//! list of structs. Their types follow from the names, which are constants therefore.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;

@@ -141,7 +141,8 @@ fn shown_name(name: &str) -> &'static str {
     names().find(|known| *known == name).unwrap_or("json")
 }
 
-/// A call, which is not computed here even if its arguments are constants: what is made of it may depend on that it is JSON.
+/// A call, which is not computed here even if its arguments are constants: what is made of it may depend on that it is
+/// JSON.
 fn call(name: &str, of: OfJson, args: Vec<Expr>) -> Expr {
     let data_type = of.gives();
     Expr { kind: Kind::Call { function: of.function(shown_name(name)), args }, data_type }

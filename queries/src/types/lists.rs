@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
-use datafusion_expr::Operator;
 use datafusion_expr::type_coercion::binary::type_union_resolution;
 use expressions::functions::lists::lambda::{self, Lambda, Makes};
 use expressions::functions::lists::maps::{map_of, parts_of};
@@ -120,28 +119,28 @@ impl Types {
         self.list_of_typed(function.name, arguments)
     }
 
-    /// `list_zip(a, b, shortest)`: where the condition is true, up to the end of the shortest list. A list that is NULL has no
-    /// items.
+    /// `list_zip(a, b, shortest)`: where the condition is true, up to the end of the shortest list. A list that is NULL
+    /// has no items.
     ///
     /// # Errors
     /// The others are no lists.
     pub fn zipped(&self, mut args: Vec<Expr>) -> Result<Expr> {
         let integer = |value: i64| Expr::literal(ScalarValue::Int64(Some(value)));
         let condition = args.pop().unwrap_or_else(|| Expr::boolean(None));
-        let mut end = integer(i64::MAX);
-        for list in &args {
-            let length = match list.data_type.is_null() {
-                true => integer(0),
-                false => {
-                    let length = self.list_call("array_length", vec![list.clone()])?;
-                    let length = self.cast(length, &DataType::Int64, false)?;
-                    self.case(None, vec![(list.clone().is_null(), integer(0))], Some(length))?
-                }
-            };
-            let is_shorter = self.binary(length.clone(), Operator::Lt, end.clone())?;
-            end = self.case(None, vec![(is_shorter, length)], Some(end))?;
-        }
-        let end = self.case(None, vec![(condition, end)], Some(integer(i64::MAX)))?;
+        let length = |list: &Expr| {
+            if list.data_type.is_null() {
+                return Ok(integer(0));
+            }
+            let length = self.list_call("array_length", vec![list.clone()])?;
+            let length = self.cast(length, &DataType::Int64, false)?;
+            self.case(None, vec![(list.clone().is_null(), integer(0))], Some(length))
+        };
+        let lengths = args.iter().map(length).collect::<Result<Vec<_>>>()?;
+        let shortest = match <[Expr; 1]>::try_from(lengths) {
+            Ok([only]) => only,
+            Err(several) => self.list_of_typed("least", several)?,
+        };
+        let end = self.case(None, vec![(condition, shortest)], Some(integer(i64::MAX)))?;
         let zipped = self.list_call("list_zip", args)?;
         self.list_call("list_slice", vec![zipped, integer(1), end])
     }

@@ -19,12 +19,14 @@
 //! - [`calls`]: calls of functions; [`attempts`]: NULL for errors.
 //! - [`aggregates`]: calls of aggregates.
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
-//! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`date_parts`]: parts of a
+//! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`date_parts`]: parts
+//!   of a
 //!   date as a struct; [`maps`]: functions of maps.
 //! - [`series`]: lists of timestamps.
 //! - [`json`]: functions of JSON, its casts, and what it is compared with.
 //! - `standing`: the expressions that functions stand for.
-//! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
+//! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go
+//!   together.
 
 pub(crate) mod aggregates;
 pub(crate) mod attempts;
@@ -101,8 +103,8 @@ impl Types {
         self.compiler.constant(e)
     }
 
-    /// Whether an operation of which NULL makes NULL is known to give that. A subquery is asked all the same: its rows may be
-    /// too many.
+    /// Whether an operation of which NULL makes NULL is known to give that. A subquery is asked all the same: its rows
+    /// may be too many.
     fn is_unknown(&self, left: &Expr, right: &Expr) -> bool {
         let is_null = |e: &Expr| e.as_literal().is_some_and(ScalarValue::is_null);
         is_null(left) && !right.has_subquery() || is_null(right) && !left.has_subquery()

@@ -163,8 +163,7 @@ pub(super) fn is_time(t: &DataType) -> bool {
 }
 
 /// Whether one is a number or a truth value, and the other a date, a time or an interval, within lists and structs too.
-/// DataFusion takes an integer for the
-/// days since 1970.
+/// DataFusion takes an integer for the days since 1970.
 pub(super) fn are_apart(one: &DataType, other: &DataType) -> bool {
     use DataType::{List, Map, Struct};
     let is_number = |t: &DataType| t.is_numeric() || *t == DataType::Boolean;

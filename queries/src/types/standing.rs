@@ -71,7 +71,7 @@ impl Types {
                 if !(crate::compile::is_text(&text.data_type) || text.data_type.is_null()) {
                     return Err(wrong());
                 }
-                self.bytes_of(text, &DataType::Binary)
+                self.bytes_of(text)
             }
             (Standing::TextOfBytes, Some(bytes), None, None) => {
                 call(TEXT_OF_BYTES, vec![bytes]).map_err(|_| wrong())

@@ -1,6 +1,7 @@
 //! `try(e)`: the value of an expression, and NULL on the rows where computing it is an error.
 //!
-//! The expression is computed over a batch as any other. Where that fails it is computed over each half, down to single rows.
+//! The expression is computed over a batch as any other. Where that fails it is computed over each of a few parts of it,
+//! down to single rows.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -92,26 +93,37 @@ impl ScalarUDFImpl for Attempts {
     }
 }
 
+/// Into how many parts rows are taken apart among which one fails. Where each fails, few more are computed than there are.
+const PARTS: usize = 16;
+
 impl Attempt {
     fn given(&self, given: &Given) -> Result<ArrayRef> {
         let options = RecordBatchOptions::new().with_row_count(Some(given.rows));
         let columns = given.args().to_vec();
-        self.values(&RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
+        let mut parts = Vec::new();
+        self.add(&batch, &mut parts)?;
+        match parts.as_slice() {
+            [only] => Ok(only.clone()),
+            several => Ok(concat(&several.iter().map(|part| part.as_ref()).collect::<Vec<_>>())?),
+        }
     }
 
-    fn values(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+    /// Adds the values of a batch, in parts.
+    fn add(&self, batch: &RecordBatch, parts: &mut Vec<ArrayRef>) -> Result<()> {
         let rows = batch.num_rows();
         match self.body.evaluate(batch).and_then(|values| values.into_array(rows)) {
-            Ok(values) => Ok(values),
-            // That memory is lacking says nothing of a value.
-            Err(error @ DataFusionError::ResourcesExhausted(_)) => Err(error),
-            Err(_) if rows <= 1 => Ok(new_null_array(&self.gives, rows)),
+            Ok(values) => parts.push(values),
+            // Such an error is one of the program, and says nothing of a value.
+            Err(error @ DataFusionError::Internal(_)) => return Err(error),
+            Err(_) if rows <= 1 => parts.push(new_null_array(&self.gives, rows)),
             Err(_) => {
-                let half = rows / 2;
-                let first = self.values(&batch.slice(0, half))?;
-                let second = self.values(&batch.slice(half, rows - half))?;
-                Ok(concat(&[first.as_ref(), second.as_ref()])?)
+                let step = rows.div_ceil(PARTS);
+                for from in (0..rows).step_by(step) {
+                    self.add(&batch.slice(from, step.min(rows - from)), parts)?;
+                }
             }
         }
+        Ok(())
     }
 }

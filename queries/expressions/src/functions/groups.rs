@@ -1,6 +1,6 @@
-//! `regexp_extract(text, pattern, ['year', 'month'])`: what the groups of the first match have matched, as a struct. Where
-//! nothing matches they are empty texts. `regexp_extract_all` gives a list of the structs of all matches, in which a group that
-//! has matched nothing is NULL.
+//! `regexp_extract(text, pattern, ['year', 'month'])`: what the groups of the first match have matched, as a struct.
+//! Where nothing matches they are empty texts. `regexp_extract_all` gives a list of the structs of all matches, in
+//! which a group that has matched nothing is NULL.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

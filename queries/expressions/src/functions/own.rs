@@ -5,10 +5,9 @@
 //! - [`numbers`]: functions of numbers.
 //! - [`texts`], [`graphemes`], [`similar`], [`paths`]: functions of text.
 //! - [`regular`]: regular expressions.
-//! - [`bytes`]: bytes as text, and sizes of things.
+//! - [`bytes`]: bytes as text and back, their digests, and sizes of things; [`uuids`]: casts to UUIDs.
 //! - [`printing`]: `format` and `printf`.
 //! - [`calendar`], [`differences`], [`made`], [`buckets`]: dates and times.
-//! - [`uuids`]: casts to UUIDs.
 //! - [`time_formats`]: `strftime` and `strptime`.
 
 pub mod arguments;

@@ -203,14 +203,13 @@ impl ScalarUDFImpl for DatePart {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let part = args.scalar_arguments.first().copied().flatten();
-        let is_known = part.is_some_and(|part| !part.is_null());
+        let part = args.scalar_arguments.first().copied().flatten().filter(|part| !part.is_null());
         let is_whole = match part {
-            Some(_) if is_known => !is_float(&part_of(part)?),
-            constant => constant.is_some(),
+            Some(part) => !is_float(&part_of(Some(part))?),
+            None => false,
         };
         let data_type = if is_whole { DataType::Int64 } else { DataType::Float64 };
-        Ok(Arc::new(Field::new(self.name(), data_type, !is_known || args.arg_fields[1].is_nullable())))
+        Ok(Arc::new(Field::new(self.name(), data_type, part.is_none() || args.arg_fields[1].is_nullable())))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -17,7 +17,8 @@ use super::own::arguments::Call;
 use super::{of_general, type_of_general};
 use crate::values::prefix::prefixes;
 
-/// `substr`, with kernels of its own; what begins at a constant place is DataFusion's.
+/// `substr`, with kernels of its own. What begins at a constant place from 1 on, and has a constant count from 0 on, is
+/// DataFusion's.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Substr {
     general: Arc<ScalarUDF>,

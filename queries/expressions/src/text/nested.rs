@@ -1,9 +1,9 @@
-//! Casts of text to lists, structs and maps: `'[1, NULL]'::INT[]`. What a cast to text prints is read, and what results in csv
-//! show but for quotes within texts.
+//! Casts of text to lists, structs and maps: `'[1, NULL]'::INT[]`. What a cast to text prints is read, and what results
+//! in csv show but for quotes within texts.
 //!
-//! A level of the type after the other is made, each over the values of all rows of a batch. So there are as many calls within each
-//! other as the type has levels, however deep the brackets of a text are. A text is looked through once for each of these
-//! levels.
+//! A level of the type after the other is made, each over the values of all rows of a batch. So there are as many calls
+//! within each other as the type has levels, however deep the brackets of a text are. A text is looked through once for
+//! each of these levels.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -41,19 +41,13 @@ pub fn is_made(to: &DataType) -> bool {
 
 /// Whether text within another one is cast to values of a type.
 fn is_part(to: &DataType) -> bool {
-    let is_plain = matches!(
-        to,
-        DataType::Utf8View
-            | DataType::Boolean
-            | DataType::Float32
-            | DataType::Float64
-            | DataType::Binary
-            | DataType::BinaryView
-    );
+    let is_plain =
+        matches!(to, DataType::Utf8View | DataType::Boolean | DataType::Float32 | DataType::Float64);
     is_plain || is_read(to) || is_made(to)
 }
 
-/// The values that texts stand for. If it is `safe`, the part that is no such value is NULL: an item, or a list in a list.
+/// The values that texts stand for. If it is `safe`, the part that is no such value is NULL: an item, or a list in a
+/// list.
 ///
 /// # Errors
 /// One is no such value.
@@ -199,10 +193,7 @@ impl Casts {
 }
 
 fn refused(text: &str, to: &DataType, why: &str) -> DataFusionError {
-    let mut end = SHOWN.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(SHOWN);
     let more = if end < text.len() { "…" } else { "" };
     exec_datafusion_err!(
         "cannot cast '{}{more}' to {}: {why}\n  help: TRY_CAST gives NULL instead",

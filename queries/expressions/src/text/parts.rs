@@ -1,8 +1,8 @@
 //! The parts of lists, structs and maps that are written as text: `[1, NULL]`, `{'a': 1}`, `{k=1}`.
 //!
-//! A part ends at a separator that stands outside of quotes and brackets. It may have quotes anywhere: `a'b, c'` is one part, and
-//! is `ab, c`. In quotes a backslash stands before any character, outside of them before a quote alone. What stands in
-//! brackets stays as it is, with its quotes: it is a list, struct or map of its own.
+//! A part ends at a separator that stands outside of quotes and brackets. It may have quotes anywhere: `a'b, c'` is one
+//! part, and is `ab, c`. In quotes a backslash stands before any character, outside of them before a quote alone. What
+//! stands in brackets stays as it is, with its quotes: it is a list, struct or map of its own.
 
 use std::borrow::Cow;
 
@@ -140,8 +140,8 @@ pub(super) fn items<'a>(text: &'a str, [open, close]: [u8; 2], into: &mut Vec<&'
     reader.ends().then_some(())
 }
 
-/// Adds the names, or keys, and the values of what stands in braces. Between the key and the value of a map may stand ` => ` too, as
-/// results are printed. `None`: it is no such thing.
+/// Adds the names, or keys, and the values of what stands in braces. Between the key and the value of a map may stand
+/// ` => ` too, as results are printed. `None`: it is no such thing.
 pub(super) fn entries<'a>(text: &'a str, separator: u8, into: &mut Vec<(&'a str, &'a str)>) -> Option<()> {
     let mut reader = Reader { text, at: 0 };
     reader.spaces();

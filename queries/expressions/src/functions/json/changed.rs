@@ -1,4 +1,5 @@
-//! `json_set`, `json_insert`, `json_replace` and `json_remove`: JSON with another value at the place to which a path leads.
+//! `json_set`, `json_insert`, `json_replace` and `json_remove`: JSON with another value at the place to which a path
+//! leads.
 
 use std::ops::Range;
 
@@ -105,8 +106,8 @@ fn edit(tape: &Tape<'_>, steps: &[Step], new: &str, change: Change) -> Option<Ed
     (change != Change::Insert).then(|| Edit { place: tape.range(0), new: new.into() })
 }
 
-/// A container with another value in the place of a member, or without it if there is none. Of several fields of the same key one
-/// is left.
+/// A container with another value in the place of a member, or without it if there is none. Of several fields of the
+/// same key one is left.
 fn rewritten(tape: &Tape<'_>, container: usize, member: usize, new: &str) -> String {
     let is_object = tape.is_object(container);
     let mut members = tape.members(container);

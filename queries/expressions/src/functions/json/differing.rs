@@ -1,13 +1,11 @@
 //! `json_merge_patch_diff`: the patch that makes of one JSON the other (RFC 7396).
 
-use std::collections::HashMap;
-
 use arrow_array::ArrayRef;
 use datafusion_common::Result;
 
 use super::reader::{Kind, Reader};
 use super::tape::Tape;
-use super::writer::{normal, quoted};
+use super::writer::{field, normal};
 use crate::functions::own::arguments::Call;
 
 /// What `json_merge_patch` is given with the first argument to give the second one. Of NULL it is all of the second one.
@@ -33,43 +31,34 @@ pub fn diff(call: &Call) -> Result<ArrayRef> {
 /// A value of a tape.
 type Value<'t, 'a> = (&'t Tape<'a>, usize);
 
-/// The first value of each key of an object.
-fn firsts((tape, object): Value<'_, '_>) -> HashMap<String, usize> {
-    let mut firsts = HashMap::with_capacity(tape.length(object));
-    for (key, value) in tape.members(object) {
-        let Some(key) = key else { continue };
-        firsts.entry(tape.key(key).into_owned()).or_insert(value);
-    }
-    firsts
-}
-
 /// Adds the patch of an object: null for each field that goes, then the fields that are new or other ones.
 fn write((old, before): Value<'_, '_>, (new, after): Value<'_, '_>, out: &mut String) {
-    let (olds, news) = (firsts((old, before)), firsts((new, after)));
+    let (olds, news) = (old.firsts(before), new.firsts(after));
     out.push('{');
     let begin = out.len();
-    let field = |key: &str, out: &mut String| {
-        out.push_str(if out.len() == begin { "" } else { "," });
-        quoted(key, out);
-        out.push(':');
-    };
     for (key, _) in old.members(before) {
         let Some(key) = key.map(|key| old.key(key)) else { continue };
         if !news.contains_key(key.as_ref()) {
-            field(&key, out);
+            field(&key, begin, out);
             out.push_str("null");
         }
     }
     for (key, value) in new.members(after) {
         let Some(key) = key.map(|key| new.key(key)) else { continue };
         match olds.get(key.as_ref()).copied() {
-            Some(known) if equal((old, known), (new, value)) => {}
+            // Of objects the patch says whether they differ: to compare them first would look at each level again.
             Some(known) if old.is_object(known) && new.is_object(value) => {
-                field(&key, out);
+                let unchanged = out.len();
+                field(&key, begin, out);
+                let patch = out.len();
                 write((old, known), (new, value), out);
+                if &out[patch..] == "{}" {
+                    out.truncate(unchanged);
+                }
             }
+            Some(known) if equal((old, known), (new, value)) => {}
             _ => {
-                field(&key, out);
+                field(&key, begin, out);
                 new.write(value, out);
             }
         }
@@ -88,7 +77,7 @@ fn equal((left, a): Value<'_, '_>, (right, b): Value<'_, '_>) -> bool {
             .zip(right.members(b))
             .all(|((_, one), (_, other))| equal((left, one), (right, other))),
         Kind::Object => {
-            let others = firsts((right, b));
+            let others = right.firsts(b);
             left.members(a).all(|(key, value)| {
                 let other = key.and_then(|key| others.get(left.key(key).as_ref()).copied());
                 other.is_some_and(|other| equal((left, value), (right, other)))
@@ -96,9 +85,37 @@ fn equal((left, a): Value<'_, '_>, (right, b): Value<'_, '_>) -> bool {
         }
         _ => {
             let (mut one, mut other) = (String::new(), String::new());
-            left.write(a, &mut one);
-            right.write(b, &mut other);
-            one == other
+            left.text(a) == right.text(b) || {
+                left.write(a, &mut one);
+                right.write(b, &mut other);
+                one == other
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch(old: &str, new: &str) -> String {
+        let (old, new) = (Tape::of(old).unwrap(), Tape::of(new).unwrap());
+        let mut out = String::new();
+        write((&old, 0), (&new, 0), &mut out);
+        out
+    }
+
+    #[test]
+    fn a_patch_has_what_differs() {
+        for (old, new, expected) in [
+            (r#"{"a":1,"b":2}"#, r#"{"b":2,"a":1.0}"#, r#"{"a":1.0}"#),
+            (r#"{"a":{"x":1,"y":[1]}}"#, r#"{"a":{"y":[1],"x":1}}"#, "{}"),
+            (r#"{"a":{"x":1}}"#, r#"{"a":{}}"#, r#"{"a":{"x":null}}"#),
+            (r#"{"a":{}}"#, r#"{"a":[]}"#, r#"{"a":[]}"#),
+            (r#"{"x":{"a":1,"a":1}}"#, r#"{"x":{"a":1,"b":2}}"#, r#"{"x":{"b":2}}"#),
+            (r#"{"a":{"b":1,"b":2}}"#, r#"{"a":{"b":1}}"#, "{}"),
+        ] {
+            assert_eq!(patch(old, new), expected, "{old} {new}");
         }
     }
 }

@@ -1,13 +1,11 @@
 //! `json_merge_patch`: JSON that is changed by JSON (RFC 7396), and `json_deep_merge`, where null changes nothing.
 
-use std::collections::{HashMap, HashSet};
-
 use arrow_array::ArrayRef;
 use datafusion_common::Result;
 
 use super::reader::{Kind, Reader};
 use super::tape::Tape;
-use super::writer::{normal, quoted};
+use super::writer::{field, normal};
 use crate::functions::own::arguments::Call;
 
 /// What the null of a patch does.
@@ -54,48 +52,36 @@ pub fn patch(call: &Call, nulls: Nulls) -> Result<ArrayRef> {
     })
 }
 
-/// Adds an object with the fields of another one. First come those of the old object that the new one does not name, or names to
-/// keep them, then the new ones.
+/// Adds an object with the fields of another one. First come those of the old object that the new one does not name, or
+/// names to keep them, then the new ones.
 fn merge(old: Option<(&Tape<'_>, usize)>, (new, patch): (&Tape<'_>, usize), nulls: Nulls, out: &mut String) {
-    let mut before: HashMap<String, usize> = HashMap::new();
     let keeps = |value| nulls == Nulls::Keep && new.kind(value) == Kind::Null;
-    let named: HashSet<String> = new
-        .members(patch)
-        .filter(|(_, value)| !keeps(*value))
-        .filter_map(|(key, _)| key)
-        .map(|key| new.key(key).into_owned())
-        .collect();
+    let named = new.firsts(patch);
+    let before = old.map(|(old, object)| old.firsts(object)).unwrap_or_default();
     out.push('{');
     let begin = out.len();
-    let field = |key: &str, out: &mut String| {
-        out.push_str(if out.len() == begin { "" } else { "," });
-        quoted(key, out);
-        out.push(':');
-    };
     if let Some((old, object)) = old {
         for (key, value) in old.members(object) {
             let Some(key) = key.map(|key| old.key(key)) else { continue };
-            before.entry(key.clone().into_owned()).or_insert(value);
-            if named.contains(key.as_ref()) {
+            if named.get(key.as_ref()).is_some_and(|value| !keeps(*value)) {
                 continue;
             }
-            field(&key, out);
+            field(&key, begin, out);
             old.write(value, out);
         }
     }
     for (key, value) in new.members(patch) {
         let Some(key) = key.map(|key| new.key(key)) else { continue };
-        let known = before.get(key.as_ref()).copied();
         match new.kind(value) {
             Kind::Null if nulls == Nulls::Remove || old.is_some() => {}
             Kind::Object => {
-                field(&key, out);
-                let old = old.zip(known).map(|((old, _), value)| (old, value));
+                field(&key, begin, out);
+                let old = old.zip(before.get(key.as_ref())).map(|((old, _), value)| (old, *value));
                 let old = old.filter(|(old, value)| old.is_object(*value));
                 merge(old, (new, value), nulls, out);
             }
             _ => {
-                field(&key, out);
+                field(&key, begin, out);
                 new.write(value, out);
             }
         }

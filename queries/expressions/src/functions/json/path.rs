@@ -1,5 +1,5 @@
-//! Paths into JSON: `$.a.b[0]`, `$."a b"`, `$[#-1]`, `$.*`, `$[*]`, `$..a`, and JSON pointers such as `/a/0`. Any other text
-//! is a key.
+//! Paths into JSON: `$.a.b[0]`, `$."a b"`, `$[#-1]`, `$.*`, `$[*]`, `$..a`, and JSON pointers such as `/a/0`. Any other
+//! text is a key.
 //!
 //! A path without wildcards is followed while the text is read ([`Path::find`]): what it does not want is passed over.
 
@@ -38,8 +38,8 @@ pub(super) enum To {
     Key(String),
     /// The item of an array at a place, from 0 on.
     Item(u64),
-    /// The item at a place from the end, the last of which is 1. As DuckDB has it, what is read at 0 is the first item, and what
-    /// is added there stands behind the last one.
+    /// The item at a place from the end, the last of which is 1. As DuckDB has it, what is read at 0 is the first item,
+    /// and what is added there stands behind the last one.
     FromEnd(u64),
     /// The place behind the last item.
     Behind,

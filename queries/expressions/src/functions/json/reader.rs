@@ -68,10 +68,7 @@ impl fmt::Display for Wrong {
 impl Malformed {
     /// The error, with the beginning of the text.
     pub fn error(self, text: &str) -> DataFusionError {
-        let mut end = SHOWN.min(text.len());
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = text.floor_char_boundary(SHOWN);
         let more = if end < text.len() { "…" } else { "" };
         let (at, what, shown) = (self.at, self.what, text[..end].escape_debug());
         DataFusionError::Execution(format!("Malformed JSON at byte {at}: {what}: \"{shown}{more}\""))

@@ -2,6 +2,7 @@
 //! the order of the text. The number of a value is what `json_each` and `json_tree` give as its `id`.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::reader::{Kind, Member, Quoted, Read, Reader};
@@ -120,6 +121,16 @@ impl<'a> Tape<'a> {
     pub fn members(&self, value: usize) -> Members<'_> {
         let node = &self.nodes[value];
         Members { nodes: &self.nodes, at: value + 1, end: node.next, has_keys: node.kind == Kind::Object }
+    }
+
+    /// The first value of each key of an object.
+    pub fn firsts(&self, object: usize) -> HashMap<Cow<'a, str>, usize> {
+        let mut firsts = HashMap::with_capacity(self.length(object));
+        for (key, value) in self.members(object) {
+            let Some(key) = key else { continue };
+            firsts.entry(self.key(key)).or_insert(value);
+        }
+        firsts
     }
 
     /// The first member of a key.

@@ -119,10 +119,7 @@ fn made(values: &[Option<&str>], to: &DataType, holds: &Holds, strictness: Stric
 fn shown(value: &str) -> String {
     let mut all = String::new();
     normal(value, &mut all);
-    let mut end = SHOWN.min(all.len());
-    while !all.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = all.floor_char_boundary(SHOWN);
     format!("{}{}", &all[..end], if end < all.len() { "…" } else { "" })
 }
 

@@ -173,6 +173,13 @@ pub fn unescaped(written: &str, out: &mut String) {
     out.push_str(rest);
 }
 
+/// Adds the key of a field of the object whose fields begin at `begin`, with the comma before it and the colon behind.
+pub fn field(key: &str, begin: usize, out: &mut String) {
+    out.push_str(if out.len() == begin { "" } else { "," });
+    quoted(key, out);
+    out.push(':');
+}
+
 /// Adds a text as a string.
 pub fn quoted(text: &str, out: &mut String) {
     out.push('"');

@@ -138,27 +138,35 @@ pub fn of_lists(keys: &ArrayRef, values: &ArrayRef, safe: bool) -> Result<ArrayR
         wrong.insert(row);
         Ok(())
     })?;
-    if wrong.is_empty() {
-        return maps(keys, values);
+    match wrong.is_empty() {
+        true => maps(keys, values),
+        false => picked(keys, values, &wrong),
     }
+}
+
+/// Maps of the lists of each row, of which those of `wrong` are NULL.
+fn picked(keys: &ArrayRef, values: &ArrayRef, wrong: &BTreeSet<usize>) -> Result<ArrayRef> {
     let (key_lists, value_lists) = (Lists::of(keys)?, Lists::of(values)?);
-    let (mut of_keys, mut of_values) = (Picks::default(), Picks::default());
+    let (mut key_picks, mut value_picks) = (Picks::default(), Picks::default());
     for row in 0..keys.len() {
         match (key_lists.get(row), value_lists.get(row)) {
             (Some(keys), Some(values)) if !wrong.contains(&row) => {
-                of_keys.extend(keys);
-                of_values.extend(values);
-                of_keys.end();
-                of_values.end();
+                if keys.len() != values.len() {
+                    return exec_err!("a map of {} keys and {} values", keys.len(), values.len());
+                }
+                key_picks.extend(keys);
+                value_picks.extend(values);
+                key_picks.end();
+                value_picks.end();
             }
             _ => {
-                of_keys.null();
-                of_values.null();
+                key_picks.null();
+                value_picks.null();
             }
         }
     }
     let (key, value) = (item_of(keys.data_type()), item_of(values.data_type()));
-    maps(&of_keys.lists(key_lists.values(), &key)?, &of_values.lists(value_lists.values(), &value)?)
+    maps(&key_picks.lists(key_lists.values(), &key)?, &value_picks.lists(value_lists.values(), &value)?)
 }
 
 /// Refuses keys that are NULL, and those that stand in a map twice.
@@ -198,27 +206,7 @@ fn wrong_keys(lists: &ListArray, tell: &mut dyn FnMut(usize, String) -> Result<(
 
 /// Of a list of keys and one of values.
 fn made(given: &Given) -> Result<ArrayRef> {
-    let (keys, values) = (Lists::of(given.arg(0)?)?, Lists::of(given.arg(1)?)?);
-    let (mut of_keys, mut of_values) = (Picks::default(), Picks::default());
-    for row in 0..given.rows {
-        match (keys.get(row), values.get(row)) {
-            (Some(keys), Some(values)) => {
-                if keys.len() != values.len() {
-                    return exec_err!("a map of {} keys and {} values", keys.len(), values.len());
-                }
-                of_keys.extend(keys);
-                of_values.extend(values);
-                of_keys.end();
-                of_values.end();
-            }
-            _ => {
-                of_keys.null();
-                of_values.null();
-            }
-        }
-    }
-    let item = |at: usize| Ok::<_, datafusion_common::DataFusionError>(item_of(given.arg(at)?.data_type()));
-    maps(&of_keys.lists(keys.values(), &item(0)?)?, &of_values.lists(values.values(), &item(1)?)?)
+    picked(given.arg(0)?, given.arg(1)?, &BTreeSet::new())
 }
 
 /// Of a list of structs of a key and a value.

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use datafusion_common::Result;
 
 use super::{Given, ListFunction, Takes, list_field, list_of};
-use crate::functions::own::paths::separators;
+use crate::functions::own::paths::{DEFAULT, separators};
 
 pub(super) const FUNCTIONS: &[ListFunction] = &[ListFunction {
     name: "parse_path",
@@ -27,12 +27,12 @@ fn parts(given: &Given) -> Result<ArrayRef> {
     let named = given.args().get(1).map(|named| named.as_string_view());
     let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(list_field(&DataType::Utf8View));
     for row in 0..given.rows {
-        let named = named.filter(|named| named.is_valid(row)).map_or("both_slash", |named| named.value(row));
-        let separators = separators(named)?;
         if paths.is_null(row) {
             lists.append_null();
             continue;
         }
+        let named = named.filter(|named| named.is_valid(row)).map_or(DEFAULT, |named| named.value(row));
+        let separators = separators(named)?;
         let path = paths.value(row);
         if path.starts_with(separators) {
             lists.values().append_value(&path[..1]);

@@ -1,4 +1,4 @@
-//! Bytes and numbers as text of their digits, and back; sizes as a reader takes them in.
+//! Bytes as text and back, in digits too, and their digests; sizes as a reader takes them in.
 
 use arrow_array::ArrayRef;
 use datafusion_common::{Result, exec_datafusion_err, exec_err};
@@ -15,7 +15,18 @@ const SIZE: &[&[Takes]] = &[&[Takes::Integer]];
 /// The text that bytes are in UTF-8: `decode()` of one argument. A name with a space is none that a user could write.
 pub const TEXT_OF_BYTES: &str = "text of bytes";
 
+/// The bytes of a text as they stand: `encode()` of one argument. A cast reads `\x00` as one of them.
+pub const BYTES_OF_TEXT: &str = "bytes of text";
+
 pub(super) const FUNCTIONS: &[Own] = &[
+    Own {
+        name: BYTES_OF_TEXT,
+        takes: &[&[Takes::OnlyText]],
+        more: None,
+        gives: ResultType::Bytes,
+        total: true,
+        compute: bytes_of_text,
+    },
     Own {
         name: TEXT_OF_BYTES,
         takes: &[&[Takes::Bytes]],
@@ -113,6 +124,15 @@ pub(super) const FUNCTIONS: &[Own] = &[
         compute: parse_size,
     },
 ];
+
+fn bytes_of_text(call: &Call) -> Result<ArrayRef> {
+    let texts = call.text(0)?;
+    call.give_bytes(|row, out| {
+        let Some(text) = texts.get(row) else { return Ok(false) };
+        out.extend_from_slice(text.as_bytes());
+        Ok(true)
+    })
+}
 
 fn text_of_bytes(call: &Call) -> Result<ArrayRef> {
     with_bytes(call, |bytes, out| match std::str::from_utf8(bytes) {

@@ -62,7 +62,7 @@ fn reverse(call: &Call) -> Result<ArrayRef> {
     let texts = call.text(0)?;
     call.give_text(|row, out| {
         let Some(text) = texts.get(row) else { return Ok(false) };
-        match text.is_ascii() && !text.contains('\r') {
+        match text.is_ascii() {
             true => out.extend(text.chars().rev()),
             false => out.extend(text.graphemes(true).rev()),
         }

@@ -1,6 +1,6 @@
-//! Parts of paths, and paths put together. What separates them is said by name. The names are `both_slash`, which is meant where nothing is
-//! said, `forward_slash`, `backslash`, and `system`. The last is the first of these on every system, so that a result
-//! is the same on all.
+//! Parts of paths, and paths put together. What separates them is said by name. The names are `both_slash`, which is
+//! meant where nothing is said, `forward_slash`, `backslash`, and `system`. The last is the first of these on every
+//! system, so that a result is the same on all.
 
 use arrow_array::ArrayRef;
 use datafusion_common::{Result, exec_err};
@@ -50,6 +50,9 @@ pub(super) const FUNCTIONS: &[Own] = &[
     },
 ];
 
+/// What separates the parts where nothing is said, or NULL.
+pub(in crate::functions) const DEFAULT: &str = "both_slash";
+
 /// The characters that separate the parts of a path.
 pub(in crate::functions) fn separators(name: &str) -> Result<&'static [char]> {
     match name {
@@ -77,12 +80,8 @@ fn file_name(call: &Call) -> Result<ArrayRef> {
             Some(cuts) => cuts.get(row),
             None => Some(false),
         };
-        let named = match &named {
-            Some(named) => named.get(row),
-            None => Some("both_slash"),
-        };
-        let (Some(path), Some(cuts), Some(named)) = (paths.get(row), cuts, named) else { return Ok(false) };
-        let separators = separators(named)?;
+        let (Some(path), Some(cuts)) = (paths.get(row), cuts) else { return Ok(false) };
+        let separators = separators(named.as_ref().and_then(|named| named.get(row)).unwrap_or(DEFAULT))?;
         let name = path.rsplit(separators).next().unwrap_or(path);
         let name = if cuts { name.rsplit_once('.').map_or(name, |(stem, _)| stem) } else { name };
         out.push_str(name);
@@ -95,12 +94,8 @@ fn directory(call: &Call, first: bool) -> Result<ArrayRef> {
     let paths = call.text(0)?;
     let named = (call.given() > 1).then(|| call.text(1)).transpose()?;
     call.give_text(|row, out| {
-        let named = match &named {
-            Some(named) => named.get(row),
-            None => Some("both_slash"),
-        };
-        let (Some(path), Some(named)) = (paths.get(row), named) else { return Ok(false) };
-        let separators = separators(named)?;
+        let Some(path) = paths.get(row) else { return Ok(false) };
+        let separators = separators(named.as_ref().and_then(|named| named.get(row)).unwrap_or(DEFAULT))?;
         let found = if first { path.find(separators) } else { path.rfind(separators) };
         // A path from the root on begins with its separator.
         let end = match found {
@@ -113,26 +108,34 @@ fn directory(call: &Call, first: bool) -> Result<ArrayRef> {
     })
 }
 
-/// What stands before the directories of a path, and whether those begin at a root: `s3://bucket`, `file:`, `C:`.
+/// What stands before the directories of a path, and whether those begin at a root: `s3://bucket`, whose scheme is made
+/// lower case, `file:`. A scheme has two characters or more: `C:` is a directory, as in DuckDB on Linux.
 fn root(path: &str) -> (&str, bool) {
+    const FILE: &str = "file:";
     const SLASHES: [char; 2] = ['/', '\\'];
-    let scheme = path.find(':').filter(|colon| {
-        let is_of_names = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-');
-        *colon > 0 && path[..*colon].chars().all(is_of_names)
-    });
-    let Some(colon) = scheme else { return ("", path.starts_with(SLASHES)) };
-    let behind = &path[colon + 1..];
-    match behind.strip_prefix("//") {
-        Some(rest) => {
-            let end = rest.find(SLASHES).unwrap_or(rest.len());
-            (&path[..colon + 3 + end], true)
-        }
-        None => (&path[..colon + 1], behind.starts_with(SLASHES) || colon == 1),
+    if let Some((scheme, rest)) = path.split_once("://")
+        && scheme.chars().nth(1).is_some()
+        && !scheme.contains(SLASHES)
+    {
+        let end = rest.find('/').unwrap_or(rest.len());
+        return (&path[..path.len() - rest.len() + end], true);
+    }
+    match path.get(..FILE.len()) {
+        Some(file) if file.eq_ignore_ascii_case(FILE) && path[FILE.len()..].starts_with('/') => (file, true),
+        _ => ("", path.starts_with(SLASHES)),
     }
 }
 
-/// A path in which there are neither empty directories nor `.`, and no `..` but at the begin of one without a root. What follows is
-/// added to it, or begins with all of it.
+/// A root with its scheme in lower case.
+fn named(root: &str) -> String {
+    match root.split_once("://") {
+        Some((scheme, host)) => format!("{}://{host}", scheme.to_lowercase()),
+        None => root.to_string(),
+    }
+}
+
+/// A path in which there are neither empty directories nor `.`, and no `..` but at the begin of one without a root.
+/// What follows is added to it, or begins with all of it.
 #[derive(Default)]
 struct Joined {
     root: String,
@@ -148,7 +151,7 @@ impl Joined {
             return true;
         }
         let (root, is_absolute) = root(path);
-        let mut own = Joined { root: root.to_string(), is_absolute, ..Joined::default() };
+        let mut own = Joined { root: named(root), is_absolute, ..Joined::default() };
         if is_first || root.is_empty() && !is_absolute {
             if is_first {
                 (self.root, self.is_absolute) = (own.root, is_absolute);
@@ -228,7 +231,12 @@ mod tests {
             (&["file:/usr/local", "../bin"], Some("file:/usr/bin")),
             (&["s3://foo", "../.."], Some("s3://foo/")),
             (&["s3://foo", "bar/"], Some("s3://foo/bar/")),
-            (&["C:", "x"], Some("C:/x")),
+            (&["C:", ".."], Some(".")),
+            (&["s3:", "x"], Some("s3:/x")),
+            (&["a:b", "c"], Some("a:b/c")),
+            (&["S3://b", "s3://b/x"], Some("s3://b/x")),
+            (&["s3://b\\a", "c"], Some("s3://b\\a/c")),
+            (&["http:/x", "../../.."], Some("..")),
             (&["", "", "a"], Some("a")),
             (&["a", ".."], Some(".")),
             (&["/usr", "/usr/local"], Some("/usr/local")),
