@@ -3,11 +3,12 @@
 //!
 //! - [`standing`]: functions that only stand for another expression.
 //! - [`table`]: what a user reads of them.
+//! - `index`: finds a row of that table by a name.
 
+mod index;
 pub mod standing;
 pub mod table;
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use datafusion_expr::{AggregateUDF, ScalarUDF};
@@ -44,14 +45,31 @@ pub fn made() -> impl Iterator<Item = &'static str> {
     made.chain([attempts::NAME])
 }
 
+/// Aggregates that are computed by another one.
+const BY_ANOTHER: [(&str, &str); 4] = [
+    // What it counts is made of its condition where it is bound.
+    ("count_if", "count"),
+    // The texts of its values are put together.
+    ("json_group_array", "string_agg"),
+    ("json_group_object", "string_agg"),
+    ("json_group_structure", "string_agg"),
+];
+
 /// All functions by name and alias.
+///
+/// Each process makes them before its first plan. There are hundreds, and maps of their names took 60 % of the
+/// instructions of a short query. So the names are found by an index that is made when the program is compiled.
 pub struct Functions {
-    scalar: BTreeMap<String, Arc<ScalarUDF>>,
-    aggregate: BTreeMap<String, Arc<AggregateUDF>>,
+    /// The scalar function of each row of [`table::ALL`].
+    scalar: Vec<Option<Arc<ScalarUDF>>>,
+    /// The aggregate of each row of [`table::ALL`].
+    aggregate: Vec<Option<Arc<AggregateUDF>>>,
+    /// Functions that are only syntax, which the table has not. Of several of a name the last one counts.
+    syntax: Vec<(String, Arc<ScalarUDF>)>,
 }
 
 impl Functions {
-    /// The functions, made once: there are hundreds, and planning a short query took a quarter of its time for them.
+    /// The functions, made once.
     pub fn all() -> &'static Functions {
         static ALL: LazyLock<Functions> = LazyLock::new(Functions::new);
         &ALL
@@ -60,6 +78,9 @@ impl Functions {
     /// Scalar functions and aggregates of DataFusion's packages, and in place of some of them palais' own, by the names
     /// that [`table`] has. What is syntax is there too.
     fn new() -> Functions {
+        let rows = table::ALL.len();
+        let mut all = Functions { scalar: vec![None; rows], aggregate: vec![None; rows], syntax: Vec::new() };
+        datafusion_functions::all_default_functions().into_iter().for_each(|f| all.add_scalar(f));
         let own_scalars = [
             substring::substr(),
             parts::date_part(),
@@ -72,60 +93,71 @@ impl Functions {
             // An instant, as it is not without a time zone in the options.
             datafusion_functions::datetime::now(&compile::options()),
         ];
-        let scalars = datafusion_functions::all_default_functions().into_iter().chain(own_scalars);
-        let scalars = scalars
-            .chain(own::all())
-            .chain(lists::all())
-            .chain(quantified::functions())
-            .chain(rounding::functions());
-        // Of several of a name the last one counts.
-        let mut named: BTreeMap<String, Arc<ScalarUDF>> = BTreeMap::new();
-        for f in scalars {
-            named.extend(f.aliases().iter().map(|name| (name.clone(), f.clone())));
-            named.insert(f.name().to_string(), f);
-        }
+        own_scalars.into_iter().for_each(|f| all.add_scalar(f));
+        own::all().into_iter().for_each(|f| all.add_scalar(f));
+        lists::all().into_iter().for_each(|f| all.add_scalar(f));
+        quantified::functions().into_iter().for_each(|f| all.add_scalar(f));
+        rounding::functions().into_iter().for_each(|f| all.add_scalar(f));
+        let aggregates = datafusion_functions_aggregate::all_default_aggregate_functions();
+        aggregates.into_iter().for_each(|f| all.add_aggregate(f));
         let own_aggregates = [average::avg(), percentile::percentile_cont(), percentile::mad(), sum::sum()];
-        let aggregates = datafusion_functions_aggregate::all_default_aggregate_functions().into_iter();
-        let aggregates = aggregates.chain(own_aggregates).chain(regression::all()).chain(aggregates::all());
-        let aggregates: BTreeMap<String, Arc<AggregateUDF>> =
-            aggregates.map(|f| (f.name().to_string(), f)).collect();
-        let (mut scalar, mut aggregate) = (BTreeMap::new(), BTreeMap::new());
-        let syntax = named.iter().filter(|(name, _)| name.contains(' ') || SYNTAX.contains(&name.as_str()));
-        scalar.extend(syntax.map(|(name, f)| (name.clone(), f.clone())));
-        for described in table::ALL {
-            // What it counts is made of its condition where it is bound.
-            let of = match described.name {
-                "count_if" => "count",
-                // The texts of its values are put together.
-                "json_group_array" | "json_group_object" | "json_group_structure" => "string_agg",
-                name => name,
-            };
-            for name in described.names() {
-                if let Some(f) = named.get(described.name) {
-                    scalar.insert(name.to_string(), f.clone());
-                }
-                if let Some(f) = aggregates.get(of) {
-                    aggregate.insert(name.to_string(), f.clone());
-                }
+        own_aggregates.into_iter().for_each(|f| all.add_aggregate(f));
+        regression::all().into_iter().for_each(|f| all.add_aggregate(f));
+        aggregates::all().into_iter().for_each(|f| all.add_aggregate(f));
+        for (name, of) in BY_ANOTHER {
+            if let Some(row) = index::row(name) {
+                all.aggregate[row] = all.aggregate(of);
             }
         }
-        Functions { scalar, aggregate }
+        all
+    }
+
+    /// Adds a scalar function by its name and its aliases. Of several of a name the last one counts.
+    fn add_scalar(&mut self, f: Arc<ScalarUDF>) {
+        for name in f.aliases() {
+            self.name_scalar(name, &f);
+        }
+        self.name_scalar(f.name(), &f);
+    }
+
+    fn name_scalar(&mut self, name: &str, f: &Arc<ScalarUDF>) {
+        match index::row(name) {
+            Some(row) if table::ALL[row].name == name => self.scalar[row] = Some(f.clone()),
+            // The table has the other names.
+            Some(_) => {}
+            None if name.contains(' ') || SYNTAX.contains(&name) => {
+                self.syntax.push((name.to_string(), f.clone()));
+            }
+            None => {}
+        }
+    }
+
+    /// Adds an aggregate by its name. Of several of a name the last one counts.
+    fn add_aggregate(&mut self, f: Arc<AggregateUDF>) {
+        if let Some(row) = index::row(f.name())
+            && table::ALL[row].name == f.name()
+        {
+            self.aggregate[row] = Some(f);
+        }
     }
 
     /// The scalar function of this name, in lower case.
     pub fn scalar(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.scalar.get(name).cloned()
+        let described = index::row(name).and_then(|row| self.scalar[row].as_ref());
+        let syntax = || self.syntax.iter().rev().find(|(known, _)| known == name).map(|(_, f)| f);
+        described.or_else(syntax).cloned()
     }
 
     /// The aggregate of this name, in lower case.
     pub fn aggregate(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        self.aggregate.get(name).cloned()
+        self.aggregate[index::row(name)?].clone()
     }
 
     /// The names of all scalar functions, those that are [`made`] included.
     pub fn scalar_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.scalar.keys().cloned().collect();
-        names.extend(made().map(str::to_string));
+        let syntax = self.syntax.iter().map(|(name, _)| name.clone());
+        let mut names: Vec<String> = names(&self.scalar).chain(made()).map(str::to_string).collect();
+        names.extend(syntax);
         names.sort();
         names.dedup();
         names
@@ -133,13 +165,21 @@ impl Functions {
 
     /// The names of all aggregates.
     pub fn aggregate_names(&self) -> Vec<String> {
-        self.aggregate.keys().cloned().collect()
+        let mut names: Vec<String> = names(&self.aggregate).map(str::to_string).collect();
+        names.sort();
+        names
     }
 
     /// Whether this is the name of an aggregate, in lower case.
     pub fn is_aggregate(&self, name: &str) -> bool {
-        self.aggregate.contains_key(name)
+        index::row(name).is_some_and(|row| self.aggregate[row].is_some())
     }
+}
+
+/// The names of the functions that are there, of one for each row of [`table::ALL`].
+fn names<F>(functions: &[Option<F>]) -> impl Iterator<Item = &'static str> {
+    let there = table::ALL.iter().zip(functions).filter(|(_, f)| f.is_some());
+    there.flat_map(|(described, _)| described.names())
 }
 
 #[cfg(test)]
