@@ -48,8 +48,11 @@ fn result_formats() -> impl TypedValueParser<Value = ResultFormat> {
         .try_map(|name| ResultFormat::named(&name).ok_or("there is no such format"))
 }
 
-/// The commands.
+/// The commands. The flags of one are made only when it is called or explained: those of all took a fifth of the
+/// instructions of a short query. What is said of a command is said here alone: a doc comment at its flags, or at
+/// flags that it shares with others, would take its place.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     /// Run a SQL query over files.
     Query(Query),
@@ -83,7 +86,7 @@ pub enum Command {
     },
 }
 
-/// `palais query`.
+// `palais query`.
 #[derive(Debug, Flags)]
 pub struct Query {
     /// The statement, or several with semicolons between them; read from standard input if neither this nor --file is given.
@@ -119,7 +122,7 @@ pub struct Query {
     pub run: Run,
 }
 
-/// `palais shell`.
+// `palais shell`.
 #[derive(Debug, Flags)]
 pub struct Shell {
     /// Run the statements and commands of a file first, and not those of ~/.config/palais/init.sql.
@@ -142,7 +145,7 @@ pub struct Shell {
     pub execution: Execution,
 }
 
-/// `palais bdb`.
+// `palais bdb`.
 #[derive(Debug, Flags)]
 pub struct Bdb {
     /// The query: 1a, 1b, 1c, 2a, 2b, 2c, 3a, 3b, 3c or 4.
@@ -158,7 +161,7 @@ pub struct Bdb {
     pub run: Run,
 }
 
-/// `palais convert`.
+// `palais convert`.
 #[derive(Debug, Clone, Flags)]
 pub struct Convert {
     /// A file, '-', a glob, a directory or a dataset.
@@ -186,7 +189,7 @@ pub struct Convert {
     pub input: Input,
 }
 
-/// `palais generate`.
+// `palais generate`.
 #[derive(Debug, Clone, Flags)]
 pub struct Generate {
     /// Where each table gets a directory.
@@ -215,7 +218,7 @@ pub struct Generate {
     pub write: Write,
 }
 
-/// How files are written.
+// How files are written.
 #[derive(Debug, Clone, Flags)]
 #[command(next_help_heading = "Output")]
 pub struct Write {
@@ -236,7 +239,7 @@ pub struct Write {
     pub no_progress: bool,
 }
 
-/// `palais schema`.
+// `palais schema`.
 #[derive(Debug, Flags)]
 pub struct Schema {
     /// A file, a directory or a glob.
@@ -249,7 +252,7 @@ pub struct Schema {
     pub input: Input,
 }
 
-/// `palais inspect`.
+// `palais inspect`.
 #[derive(Debug, Flags)]
 pub struct Inspect {
     /// A file, a directory or a glob.
@@ -262,7 +265,7 @@ pub struct Inspect {
     pub input: Input,
 }
 
-/// `palais watch`.
+// `palais watch`.
 #[derive(Debug, Flags)]
 pub struct Watch {
     /// The query: filters, computed columns, and GROUP BY with COUNT, SUM and AVG, over one table.
@@ -281,7 +284,7 @@ pub struct Watch {
     pub run: Execution,
 }
 
-/// Tables and how to read them.
+// Tables and how to read them.
 #[derive(Debug, Clone, Flags)]
 #[command(next_help_heading = "Input")]
 pub struct Input {
@@ -353,7 +356,7 @@ pub struct Input {
     pub file_column: bool,
 }
 
-/// How to run.
+// How to run.
 #[derive(Debug, Flags)]
 #[command(next_help_heading = "Execution")]
 pub struct Execution {
@@ -373,7 +376,7 @@ pub struct Execution {
     pub allow_scripts: bool,
 }
 
-/// How to run, and where the result goes.
+// How to run, and where the result goes.
 #[derive(Debug, Flags)]
 #[command(next_help_heading = "Execution and output")]
 pub struct Run {
@@ -443,6 +446,24 @@ mod tests {
     use session::Settings;
 
     use super::*;
+
+    /// What is said of each command and of those below it.
+    fn said(command: &clap::Command) -> Vec<String> {
+        let of = |command: &clap::Command| {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            [vec![format!("{}: {about}", command.get_name())], said(command)].concat()
+        };
+        command.get_subcommands().flat_map(of).collect()
+    }
+
+    #[test]
+    fn a_command_says_of_itself_what_the_list_says() {
+        let mut command = <Args as clap::CommandFactory>::command();
+        let listed = said(&command);
+        command.build();
+        assert_eq!(listed, said(&command));
+        assert!(listed.len() > 20 && listed.iter().all(|said| !said.ends_with(": ")), "{listed:?}");
+    }
 
     /// Flags that no SET goes with. Three name tables, as paths in FROM and CREATE VIEW do. Whether scripts may be started
     /// is decided by whoever starts palais.

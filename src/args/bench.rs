@@ -9,6 +9,7 @@ use super::{Input, encodings};
 
 /// `palais bench`.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub enum Bench {
     /// What each encoding with each compression costs: bytes, time to write, time of a query, and what bounds it.
     Formats(BenchFormats),
@@ -16,7 +17,7 @@ pub enum Bench {
     Threads(BenchThreads),
 }
 
-/// The table that is measured, and the query.
+// The table that is measured, and the query.
 #[derive(Debug, Flags)]
 pub struct BenchTable {
     /// A file, a glob, a directory or a dataset; rows of the benchmark's uservisits are made if not given.
@@ -31,7 +32,7 @@ pub struct BenchTable {
     pub query: Option<String>,
 }
 
-/// Where files and figures go.
+// Where files and figures go.
 #[derive(Debug, Flags)]
 pub struct BenchOutput {
     /// Where the files that are measured are put; each is removed once it is measured.
@@ -45,7 +46,7 @@ pub struct BenchOutput {
     pub overwrite: bool,
 }
 
-/// `palais bench formats`.
+// `palais bench formats`.
 #[derive(Debug, Flags)]
 pub struct BenchFormats {
     /// The table.
@@ -78,7 +79,7 @@ pub struct BenchFormats {
     pub input: Input,
 }
 
-/// `palais bench threads`.
+// `palais bench threads`.
 #[derive(Debug, Flags)]
 pub struct BenchThreads {
     /// The table.

@@ -9,6 +9,7 @@ use super::{Convert, Generate, Input, Run};
 
 /// What to do with several processes.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub enum Cluster {
     /// Start processes, run a SQL query in all of them at once, and end them.
     Run(Box<ClusterRun>),
@@ -37,7 +38,7 @@ pub enum Cluster {
     Cleanup(Cleanup),
 }
 
-/// What is removed, as [`formats::store::atomic::Remains`] has it.
+// What is removed, as [`formats::store::atomic::Remains`] has it.
 #[derive(Debug, Flags)]
 pub struct Cleanup {
     /// The file or directory.
@@ -46,7 +47,7 @@ pub struct Cleanup {
     pub parents: Vec<PathBuf>,
 }
 
-/// Where nodes are.
+// Where nodes are.
 #[derive(Debug, Flags)]
 pub struct At {
     /// The address of any node, with its port if that is not 7700.
@@ -60,7 +61,7 @@ pub struct At {
     pub tls: Tls,
 }
 
-/// For nodes that speak TLS.
+// For nodes that speak TLS.
 #[derive(Debug, Clone, Flags)]
 pub struct Tls {
     /// The file with the certificates that are trusted, in PEM, where the nodes speak TLS.
@@ -71,7 +72,7 @@ pub struct Tls {
     pub tls_name: Option<String>,
 }
 
-/// What a process is told of the node that started it.
+// What a process is told of the node that started it.
 #[derive(Debug, Flags)]
 pub struct Started {
     /// The file of the node; none if no node started it.
@@ -85,7 +86,7 @@ pub struct Started {
     pub parent: Option<u32>,
 }
 
-/// `palais node`.
+// `palais node`.
 #[derive(Debug, Flags)]
 pub struct Node {
     /// The file that says where it listens, see docs/cluster.md.
@@ -96,7 +97,7 @@ pub struct Node {
     pub new_token: Option<PathBuf>,
 }
 
-/// Where processes are started.
+// Where processes are started.
 #[derive(Debug, Flags)]
 #[command(next_help_heading = "Processes")]
 pub struct PlacementFlags {
@@ -113,7 +114,7 @@ pub struct PlacementFlags {
     pub timeout: Duration,
 }
 
-/// Where files are made.
+// Where files are made.
 #[derive(Debug, Flags)]
 #[command(next_help_heading = "Processes", group = place(&["hosts", "local", "cluster"]))]
 pub struct MakeTarget {
@@ -148,7 +149,7 @@ fn place(flags: &'static [&'static str]) -> ArgGroup {
     ArgGroup::new("where").args(flags).required(true)
 }
 
-/// `palais cluster generate`.
+// `palais cluster generate`.
 #[derive(Debug, Flags)]
 pub struct ClusterGenerate {
     /// What is made.
@@ -159,7 +160,7 @@ pub struct ClusterGenerate {
     pub place: MakeTarget,
 }
 
-/// `palais cluster convert`.
+// `palais cluster convert`.
 #[derive(Debug, Flags)]
 pub struct ClusterConvert {
     /// What is converted. The destination is a directory.
@@ -170,7 +171,7 @@ pub struct ClusterConvert {
     pub place: MakeTarget,
 }
 
-/// `palais cluster run`.
+// `palais cluster run`.
 #[derive(Debug, Flags)]
 #[command(group = place(&["hosts", "local"]))]
 pub struct ClusterRun {
