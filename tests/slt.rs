@@ -1,13 +1,19 @@
-//! Every statement of `tests/slt`: on the real binary with one worker, and in a session of this process with three
-//! workers. There every second one so that each join spreads its build side over the workers, which otherwise only
-//! large tables make it do. Half of them run in two processes, a quarter in three, and a quarter in five: which ones
-//! changes with what is added. What `tests/slt/scripts` has are several statements each, which one process runs.
+//! Every statement of `tests/slt`: on the real binary with one worker, and in a session of this process with three workers.
+//! There every second one so that each join spreads its build side over the workers, which otherwise only large tables make
+//! it do. Half of them run in two processes, a quarter in three, and a quarter in five: which ones changes with what is
+//! added. Processes run one statement after another there, as those of a session do. Starting them for each costs more
+//! than twice as much, so that `palais cluster run` gets only some. What `tests/slt/scripts` has are several statements
+//! each, which one process runs.
 
-use std::sync::Mutex;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use cells::csv_rows;
+use cluster::Processes;
+use cluster::coordinator::{Host, Options, Traffic};
 use in_session::expected::{cell, same_cell, same_rows};
 use in_session::with_tables;
 use process::palais;
@@ -23,8 +29,8 @@ mod process;
 #[path = "support/statements.rs"]
 mod statements;
 
-/// No build side is small enough to be copied.
-const SPREAD: [&str; 2] = ["--broadcast-limit", "0"];
+/// How long a process may say nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn one_worker() {
@@ -50,23 +56,67 @@ fn with_three_workers(statement: &Statement, settings: Settings) -> Result<(), S
 
 #[test]
 fn two_processes_and_spread_build_sides() {
-    run_in(2, &SPREAD, |number| number % 4 > 1);
+    run_in(2, false, |number| number % 4 > 1);
 }
 
 #[test]
 fn three_processes_and_spread_build_sides() {
-    run_in(3, &SPREAD, |number| number % 4 == 0);
+    run_in(3, false, |number| number % 4 == 0);
 }
 
 #[test]
 fn five_processes_with_sockets_only() {
-    run_in(5, &["--sockets-only"], |number| number % 4 == 1);
+    run_in(5, true, |number| number % 4 == 1);
 }
 
-fn run_in(processes: usize, flags: &[&str], chosen: fn(usize) -> bool) {
-    let local = ["--local", &processes.to_string(), "--workers", "1"];
-    let flags = [&local, flags].concat();
-    run_those(chosen, |statement| check(statement, &["cluster", "run"], &flags));
+#[test]
+fn some_by_cluster_run() {
+    let spread = ["--local", "2", "--workers", "1", "--broadcast-limit", "0"];
+    run_those(|number| number % 32 == 0, |statement| check(statement, &["cluster", "run"], &spread));
+    let sockets = ["--local", "5", "--workers", "1", "--sockets-only"];
+    run_those(|number| number % 64 == 1, |statement| check(statement, &["cluster", "run"], &sockets));
+}
+
+/// Runs the statements of some numbers in several processes. Where these read each other's memory, each join spreads its
+/// build side.
+fn run_in(processes: usize, sockets_only: bool, chosen: fn(usize) -> bool) {
+    let idle = Mutex::new(Vec::new());
+    let start = || {
+        let hosts = Host::local(Path::new(env!("CARGO_BIN_EXE_palais")), processes);
+        let traffic = Traffic { sockets_only, ..Traffic::default() };
+        let version = env!("PALAIS_VERSION").into();
+        let started = Processes::start(Options { version, hosts, traffic, patience: PATIENCE });
+        Arc::new(started.expect("processes start").with_workers(1))
+    };
+    let settings = || match sockets_only {
+        true => Settings::default(),
+        false => Settings { broadcast_bytes: 0, ..Settings::default() },
+    };
+    run_those(chosen, |statement| in_processes(&idle, &start, settings(), statement));
+}
+
+/// Checks a statement in processes that are idle, or in new ones if there are none. A query that fails ends its
+/// processes, and then the next statement gets others.
+fn in_processes(
+    idle: &Mutex<Vec<Arc<Processes>>>,
+    start: &impl Fn() -> Arc<Processes>,
+    settings: Settings,
+    statement: &Statement,
+) -> Result<(), String> {
+    let over = cluster::Error::Over.to_string();
+    loop {
+        let used = idle.lock().expect("no test thread panics").pop();
+        let is_used = used.is_some();
+        let processes = used.unwrap_or_else(start);
+        let mut session = Session::new(settings.clone());
+        session.run_by(processes.clone());
+        let checked = in_session::check(&with_tables(session, &table_arguments(&statement.sql)), statement);
+        if is_used && checked.as_ref().is_err_and(|what| what.contains(&over)) {
+            continue;
+        }
+        idle.lock().expect("no test thread panics").push(processes);
+        return checked;
+    }
 }
 
 #[test]
