@@ -58,7 +58,9 @@ fn session(home: &Path, runner: Option<Arc<dyn Runner>>) -> (Session, i64) {
 fn processes() -> Processes {
     let hosts = Host::local(Path::new(env!("CARGO_BIN_EXE_palais")), 2);
     let options = Options { version: VERSION.into(), hosts, traffic: Traffic::default(), patience: PATIENCE };
-    Processes::start(options).expect("they start").with_workers(1)
+    // The thread that starts them may end before they do.
+    let started = thread::spawn(|| Processes::start(options)).join().expect("it does not panic");
+    started.expect("they start").with_workers(1)
 }
 
 /// A node of this machine as a runner.

@@ -27,7 +27,7 @@ pub struct Processes {
 
 impl Processes {
     /// Starts processes, and waits until all of them listen. Each runs as many workers as the process with the fewest
-    /// cores has.
+    /// cores has. They last until this is dropped or the program ends; the thread that starts them may end before.
     ///
     /// # Errors
     /// A process can't be started, says nothing in time or is of another version.

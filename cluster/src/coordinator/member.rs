@@ -135,8 +135,7 @@ impl Member {
         let (orders, out): (Box<dyn Write + Send>, Box<dyn Read + Send>) = match launch {
             Launch::Command(mut command) => {
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-                engine::context::children::end_with_this_thread(&mut command);
-                let (mut child, group) = engine::context::children::spawn(&mut command).map_err(failed)?;
+                let (mut child, group) = engine::context::children::spawn_bound(command).map_err(failed)?;
                 let (orders, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
                 let stderr = Arc::new(Tail::default());
                 let kept = stderr.clone();

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -38,6 +39,40 @@ pub fn spawn(command: &mut Command) -> io::Result<(Child, Group)> {
     let group = Group(child.id() as i32);
     running.push(group.0);
     Ok((child, group))
+}
+
+/// Starts a command as [`spawn`] does. The system kills the child when this process ends, however it ends.
+///
+/// The system does so when the *thread* ends that has started a child. So one starts it that lasts as long as this process,
+/// and the caller may end before the child does.
+///
+/// # Errors
+/// The system can't start the command, or the thread.
+pub fn spawn_bound(mut command: Command) -> io::Result<(Child, Group)> {
+    type Asked = (Command, SyncSender<io::Result<(Child, Group)>>);
+    static STARTER: Mutex<Option<Sender<Asked>>> = Mutex::new(None);
+    end_with_this_thread(&mut command);
+    let (answer, answered) = sync_channel(1);
+    let mut starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let asks = match &mut *starter {
+        Some(asks) => asks,
+        none => {
+            let (asks, asked) = channel::<Asked>();
+            let start = move || {
+                for (mut command, answer) in asked {
+                    // The caller waits for it.
+                    let _ = answer.send(spawn(&mut command));
+                }
+            };
+            std::thread::Builder::new().name("palais-children".into()).spawn(start)?;
+            none.insert(asks)
+        }
+    };
+    let sent = asks.send((command, answer));
+    drop(starter);
+    let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+    sent.map_err(|_| gone())?;
+    answered.recv().map_err(|_| gone())?
 }
 
 /// Makes the system kill the command's process when the calling thread ends. The child asks for that between fork and
