@@ -94,8 +94,8 @@ impl Functions {
             datafusion_functions::datetime::now(&compile::options()),
         ];
         own_scalars.into_iter().for_each(|f| all.add_scalar(f));
-        own::all().into_iter().for_each(|f| all.add_scalar(f));
-        lists::all().into_iter().for_each(|f| all.add_scalar(f));
+        own::all().for_each(|f| all.add_scalar(f));
+        lists::all().for_each(|f| all.add_scalar(f));
         quantified::functions().into_iter().for_each(|f| all.add_scalar(f));
         rounding::functions().into_iter().for_each(|f| all.add_scalar(f));
         let aggregates = datafusion_functions_aggregate::all_default_aggregate_functions();

@@ -76,11 +76,8 @@ fn file_name(call: &Call) -> Result<ArrayRef> {
         _ => None,
     };
     call.give_text(|row, out| {
-        let cuts = match &cuts {
-            Some(cuts) => cuts.get(row),
-            None => Some(false),
-        };
-        let (Some(path), Some(cuts)) = (paths.get(row), cuts) else { return Ok(false) };
+        let Some(path) = paths.get(row) else { return Ok(false) };
+        let cuts = cuts.as_ref().and_then(|cuts| cuts.get(row)).unwrap_or(false);
         let separators = separators(named.as_ref().and_then(|named| named.get(row)).unwrap_or(DEFAULT))?;
         let name = path.rsplit(separators).next().unwrap_or(path);
         let name = if cuts { name.rsplit_once('.').map_or(name, |(stem, _)| stem) } else { name };
