@@ -105,9 +105,9 @@ fn few_groups_that_are_large_are_those_of_duckdb() {
     let (table, stats) = (path("table.csv"), path("stats"));
     let answers = ["one.parquet", "three.parquet", "two_processes.parquet"].map(&path);
     std::fs::write(&table, "a\n1\n").expect("a temporary file can be written");
-    let sql = "SELECT range % 200 AS a, count(*) AS b, median(range) AS n FROM range(30000000) GROUP BY 1";
+    let sql = "SELECT range % 200 AS a, count(*) AS b, median(range) AS n FROM range(60000000) GROUP BY 1";
     for (way, answer) in WAYS.iter().zip(&answers) {
-        let limit = ["--memory-limit", "200MiB"];
+        let limit = ["--memory-limit", "400MiB"];
         let files = ["--output", text(answer), "--overwrite", "--stats", text(&stats)];
         succeed(&[way, &limit[..], &files, &[sql]].concat());
         let spilled = figure(&stats, "bytes_spilled");
