@@ -8,8 +8,8 @@ use expressions::functions::json::Holds;
 use expressions::functions::lists::lambda::Makes;
 use expressions::functions::lists::{item_of, list_of};
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, LambdaFunction,
-    LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens, Spanned, Subscript,
+    AccessExpr, BinaryOperator, Expr as Ast, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
+    OneOrManyWithParens, Spanned, Subscript,
 };
 
 use super::Binder;
@@ -17,6 +17,7 @@ use super::call::Written;
 use super::scope::{Env, Field, Relation, Scope};
 use crate::algebra::{ColumnId, Expr};
 use crate::error::{Error, Result};
+use crate::parse::calls;
 use crate::types::lists::OverItems;
 
 /// How often the type of what `list_reduce()` has so far is widened to that of the lambda. A lambda that gives a list
@@ -131,14 +132,7 @@ impl<'a> Binder<'a> {
                 "{name}() takes a list and a lambda: {name}(list, lambda {parameters}: …).{more}"
             ))
         };
-        let exprs: Option<Vec<&Ast>> = written
-            .args
-            .iter()
-            .map(|arg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
-                _ => None,
-            })
-            .collect();
+        let exprs: Option<Vec<&Ast>> = written.args.iter().copied().map(calls::unnamed).collect();
         let (list, lambda, first) = match exprs.as_deref() {
             Some([list, lambda]) => (*list, lambda_of(lambda), None),
             Some([list, lambda, first]) if matches!(makes, Makes::One { .. }) => {

@@ -19,7 +19,7 @@ use crate::dialect::Palais;
 use crate::error::{Error, Result};
 use crate::functions::table;
 use crate::meant;
-use crate::parse;
+use crate::parse::{self, calls};
 use crate::types::series;
 use crate::visitors;
 
@@ -91,14 +91,7 @@ impl Binder<'_> {
         args: &TableFunctionArgs,
         beside: Option<&Env<'_>>,
     ) -> Result<Option<Expr>> {
-        let exprs: Option<Vec<&Ast>> = args
-            .args
-            .iter()
-            .map(|arg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
-                _ => None,
-            })
-            .collect();
+        let exprs: Option<Vec<&Ast>> = args.args.iter().map(calls::unnamed).collect();
         let names_column = |e: &&Ast| {
             visitors::any_expression(*e, &mut |e| {
                 matches!(e, Ast::Identifier(_) | Ast::CompoundIdentifier(_))

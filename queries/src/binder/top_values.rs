@@ -13,6 +13,7 @@ use super::Binder;
 use super::scope::{Env, Scope};
 use crate::algebra::Expr;
 use crate::error::{Error, Result};
+use crate::parse::calls;
 
 /// The most values that such a list may be asked for, as in DuckDB.
 const MOST: i64 = 999_999;
@@ -41,11 +42,8 @@ impl Binder<'_> {
         else {
             return Ok(None);
         };
-        let args = args.iter().map(|arg| match arg {
-            FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
-            _ => None,
-        });
-        let (value, key, count) = match (args.collect::<Option<Vec<&Ast>>>().as_deref(), has_key) {
+        let args: Option<Vec<&Ast>> = args.iter().map(calls::unnamed).collect();
+        let (value, key, count) = match (args.as_deref(), has_key) {
             (Some([value, count]), false) => (*value, *value, *count),
             (Some([value, key, count]), true) => (*value, *key, *count),
             _ => return Ok(None),

@@ -29,10 +29,15 @@ pub fn args(function: &Function) -> impl Iterator<Item = &Expr> {
         FunctionArguments::List(list) => list.args.as_slice(),
         _ => &[],
     };
-    list.iter().filter_map(|arg| match arg {
+    list.iter().filter_map(unnamed)
+}
+
+/// The expression that an argument is, if it has no name.
+pub fn unnamed(argument: &FunctionArg) -> Option<&Expr> {
+    match argument {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
         _ => None,
-    })
+    }
 }
 
 /// The digits of an expression that is a number.

@@ -6,12 +6,11 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, SelectItem,
-};
+use sqlparser::ast::{Expr, Function, FunctionArguments, GroupByExpr, SelectItem};
 
 use super::intervals::number;
 use crate::error::Error;
+use crate::parse::calls;
 
 /// The most sets that a GROUP BY may have: the engine reads every row once for each.
 const MOST_SETS: usize = 4096;
@@ -163,11 +162,7 @@ fn flat_all(keys: &[Expr]) -> Set {
 /// The arguments of a call, each as the keys of a tuple.
 fn arguments(call: &Function) -> Option<Vec<Set>> {
     let FunctionArguments::List(list) = &call.args else { return None };
-    let argument = |argument: &FunctionArg| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(flat(e)),
-        _ => None,
-    };
-    list.args.iter().map(argument).collect()
+    list.args.iter().map(|argument| calls::unnamed(argument).map(flat)).collect()
 }
 
 /// A number is the place of a selected expression, as it is in `GROUP BY 1, 2`.
