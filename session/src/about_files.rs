@@ -48,36 +48,17 @@ pub fn table(reader: &Reader, name: &str, options: &OpenOptions) -> Result<Table
     Ok(open_batches(name, &batch.schema(), &[batch])?)
 }
 
-/// The options of a call that what is found replaces.
-const TOLD: &[&str] = &[
-    "all_varchar",
-    "auto_detect",
-    "auto_type_candidates",
-    "column_names",
-    "column_types",
-    "columns",
-    "comment",
-    "date_format",
-    "dateformat",
-    "decimal_separator",
-    "delim",
-    "delimiter",
-    "dtypes",
-    "encoding",
-    "escape",
-    "header",
-    "names",
-    "null",
-    "null_padding",
-    "nullstr",
-    "quote",
-    "sample_size",
-    "sep",
-    "skip",
-    "thousands",
-    "timestamp_format",
-    "timestampformat",
-    "types",
+/// The options of a call that say more than how the text of its files is written, which is found.
+const BESIDES: &[&str] = &[
+    "compression",
+    "filename",
+    "hive_partitioning",
+    "hive_types",
+    "hive_types_autocast",
+    "ignore_errors",
+    "max_line_size",
+    "maximum_line_size",
+    "union_by_name",
 ];
 
 /// What is found of csv files, in one row.
@@ -163,7 +144,7 @@ fn prompt(reader: &Reader, format: &FormatOptions, found: &[(String, String)]) -
     }
     options.push(("columns", ReaderOption::Pairs(found.to_vec())));
     let mut options: Vec<_> = options.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-    let others = reader.options.iter().filter(|(name, _)| !TOLD.contains(&name.as_str()));
-    options.extend(others.cloned());
+    let besides = reader.options.iter().filter(|(name, _)| BESIDES.contains(&name.as_str()));
+    options.extend(besides.cloned());
     format!("FROM {};", Reader { function: "read_csv".into(), path: reader.path.clone(), options }.name())
 }

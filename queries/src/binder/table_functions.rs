@@ -1,4 +1,4 @@
-//! Table functions, and those that make their rows.
+//! Table functions: what their calls stand for, and the tables of those that make their rows.
 
 use std::sync::Arc;
 

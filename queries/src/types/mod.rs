@@ -20,8 +20,7 @@
 //! - [`aggregates`]: calls of aggregates.
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
 //! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`date_parts`]: parts
-//!   of a
-//!   date as a struct; [`maps`]: functions of maps.
+//!   of a date as a struct; [`maps`]: functions of maps.
 //! - [`series`]: lists of timestamps.
 //! - [`json`]: functions of JSON, its casts, and what it is compared with.
 //! - `standing`: the expressions that functions stand for.

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use datafusion_common::Result;
 
 use super::{Given, ListFunction, Takes, list_field, list_of};
-use crate::functions::own::paths::{DEFAULT, separators};
+use crate::functions::own::paths::separators;
 
 pub(super) const FUNCTIONS: &[ListFunction] = &[ListFunction {
     name: "parse_path",
@@ -31,7 +31,7 @@ fn parts(given: &Given) -> Result<ArrayRef> {
             lists.append_null();
             continue;
         }
-        let named = named.filter(|named| named.is_valid(row)).map_or(DEFAULT, |named| named.value(row));
+        let named = named.filter(|named| named.is_valid(row)).map(|named| named.value(row));
         let separators = separators(named)?;
         let path = paths.value(row);
         if path.starts_with(separators) {

@@ -50,16 +50,13 @@ pub(super) const FUNCTIONS: &[Own] = &[
     },
 ];
 
-/// What separates the parts where nothing is said, or NULL.
-pub(in crate::functions) const DEFAULT: &str = "both_slash";
-
-/// The characters that separate the parts of a path.
-pub(in crate::functions) fn separators(name: &str) -> Result<&'static [char]> {
-    match name {
+/// The characters that separate the parts of a path. Both are meant where none are named.
+pub(in crate::functions) fn separators(name: Option<&str>) -> Result<&'static [char]> {
+    match name.unwrap_or("both_slash") {
         "system" | "forward_slash" => Ok(&['/']),
         "backslash" => Ok(&['\\']),
         "both_slash" => Ok(&['/', '\\']),
-        _ => exec_err!(
+        name => exec_err!(
             "separators of paths are system, forward_slash, backslash or both_slash, and no '{name}'"
         ),
     }
@@ -78,7 +75,7 @@ fn file_name(call: &Call) -> Result<ArrayRef> {
     call.give_text(|row, out| {
         let Some(path) = paths.get(row) else { return Ok(false) };
         let cuts = cuts.as_ref().and_then(|cuts| cuts.get(row)).unwrap_or(false);
-        let separators = separators(named.as_ref().and_then(|named| named.get(row)).unwrap_or(DEFAULT))?;
+        let separators = separators(named.as_ref().and_then(|named| named.get(row)))?;
         let name = path.rsplit(separators).next().unwrap_or(path);
         let name = if cuts { name.rsplit_once('.').map_or(name, |(stem, _)| stem) } else { name };
         out.push_str(name);
@@ -92,7 +89,7 @@ fn directory(call: &Call, first: bool) -> Result<ArrayRef> {
     let named = (call.given() > 1).then(|| call.text(1)).transpose()?;
     call.give_text(|row, out| {
         let Some(path) = paths.get(row) else { return Ok(false) };
-        let separators = separators(named.as_ref().and_then(|named| named.get(row)).unwrap_or(DEFAULT))?;
+        let separators = separators(named.as_ref().and_then(|named| named.get(row)))?;
         let found = if first { path.find(separators) } else { path.rfind(separators) };
         // A path from the root on begins with its separator.
         let end = match found {
