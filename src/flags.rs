@@ -32,7 +32,8 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
         Statement::ShowAllTables => ("SHOW ALL TABLES", false),
         Statement::CreateView(_) => ("CREATE VIEW", false),
         Statement::CreateTable(_) => ("CREATE TEMP TABLE", true),
-        Statement::Drop { .. } => ("DROP", false),
+        Statement::CreateMacro(_) => ("CREATE MACRO", false),
+        Statement::Drop { .. } | Statement::DropMacros { .. } => ("DROP", false),
         Statement::Set { .. } => ("SET", false),
     };
     let copies = matches!(statement, Statement::Copy { .. });

@@ -46,6 +46,9 @@ pub const MOST_TABLES: usize = 2_000;
 /// The most operators of a plan before it is optimised, where a CTE counts wherever it stands.
 pub const MOST_OPERATORS: usize = 20_000;
 
+/// The most words that all macros which a statement calls stand for, those of a macro as often as it is called.
+pub const MOST_EXPANDED: usize = 10_000;
+
 /// Checks the length of a statement.
 ///
 /// # Errors
@@ -80,6 +83,54 @@ pub fn check_tree(query: &Query) -> Result<()> {
         )
     } else if largest > MOST_OPERATORS {
         many_operators()
+    } else {
+        return Ok(());
+    };
+    Err(Error::TooLarge { message })
+}
+
+/// Checks how deep expressions and queries lie within each other where macros have put them, which the check of the
+/// tokens has not seen.
+///
+/// # Errors
+/// They are deeper than [`DEEPEST`] or [`MOST_NESTED`].
+pub fn check_depth(query: &Query) -> Result<()> {
+    #[derive(Default)]
+    struct Depths {
+        expressions: Depth,
+        queries: Depth,
+    }
+
+    impl Visitor for Depths {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+            self.expressions.enter(true);
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+            self.expressions.leave(true);
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.queries.enter(true);
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.queries.leave(true);
+            ControlFlow::Continue(())
+        }
+    }
+
+    let mut depths = Depths::default();
+    let _ = visitors::look(query, &mut depths);
+    let message = if depths.expressions.deepest > DEEPEST {
+        format!("with its macros it nests more than {DEEPEST} expressions")
+    } else if depths.queries.deepest > MOST_NESTED {
+        format!("with its macros it nests more than {MOST_NESTED} queries")
     } else {
         return Ok(());
     };

@@ -50,7 +50,7 @@ use crate::error::{Error, Result, syntax};
 pub use crate::names::table_name;
 use crate::{bounds, visitors};
 use copy::CopyOptions;
-use definitions::{Definition, Kind};
+use definitions::{Definition, Kind, MacroDefinition};
 
 /// A query's syntax tree.
 pub type Query = ast::Query;
@@ -90,6 +90,17 @@ pub enum Statement {
     CreateView(Definition),
     /// A name for the rows that a query has now.
     CreateTable(Definition),
+    /// A name for an expression or a query with parameters.
+    CreateMacro(MacroDefinition),
+    /// Macros that are forgotten.
+    DropMacros {
+        /// Whether they stand in FROM.
+        is_table: bool,
+        /// The names.
+        names: Vec<String>,
+        /// Whether some may be unknown.
+        if_exists: bool,
+    },
     /// Names that are forgotten.
     Drop {
         /// What they stand for.
@@ -127,6 +138,8 @@ impl Statement {
             Statement::Copy { .. }
             | Statement::CreateView(_)
             | Statement::CreateTable(_)
+            | Statement::CreateMacro(_)
+            | Statement::DropMacros { .. }
             | Statement::Drop { .. }
             | Statement::Set { .. } => false,
         }
@@ -145,6 +158,8 @@ impl Statement {
             Statement::Describe(_)
             | Statement::ShowTables
             | Statement::ShowAllTables
+            | Statement::CreateMacro(_)
+            | Statement::DropMacros { .. }
             | Statement::Drop { .. }
             | Statement::Set { .. } => None,
         }

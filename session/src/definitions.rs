@@ -1,14 +1,17 @@
-//! Statements that change what a session knows: CREATE VIEW, CREATE TEMP TABLE, DROP, SET and RESET.
+//! Statements that change what a session knows: CREATE VIEW, CREATE TEMP TABLE, CREATE MACRO, DROP, SET and RESET.
 
 use std::sync::Arc;
 
 use engine::context::cancel::Cancel;
 use engine::context::stack::Deep;
+use queries::macros::Macro;
+use queries::parse::definitions::MacroDefinition;
 use queries::parse::select_all;
 use queries::{Definition, Existing, Kind, View};
 
 use crate::error::{Error, Result};
 use crate::kept::Kept;
+use crate::limits::within_limits;
 use crate::results::Results;
 use crate::session::{Begun, Session};
 use crate::tables::Tables;
@@ -27,7 +30,10 @@ impl Session {
         let Definition { name, columns, query, existing } = definition;
         self.runner().check_is_here("CREATE VIEW")?;
         if self.tables().may_define(name, Kind::View, *existing)? {
-            let (query, text) = (query.clone(), Some(text.clone()));
+            // Macros are those of now, as the columns are.
+            let (macros, query) = (self.tables().macros().clone(), query.clone());
+            let query = within_limits(cancel, move || macros.expand(&query).map(Deep::from))??;
+            let (query, text) = (Arc::clone(&query), Some(text.clone()));
             let view = View { name: name.clone(), columns: columns.clone(), query, text };
             let mut tables = self.tables().clone();
             tables.add_view(view.clone())?;
@@ -101,6 +107,52 @@ impl Session {
                 Kind::View => tables.remove_view(name),
                 Kind::Table => tables.remove(name),
             };
+        }
+        Ok(Results::nothing())
+    }
+
+    /// Creates a macro. What it stands for is looked at where it is called.
+    pub(crate) fn create_macro(&self, definition: &MacroDefinition) -> Result<Results> {
+        let MacroDefinition { of, existing } = definition;
+        self.runner().check_is_here("CREATE MACRO")?;
+        let mut tables = self.tables_mut();
+        if tables.macros().get(&of.name, of.is_table).is_some() {
+            match existing {
+                Existing::Keep => return Ok(Results::nothing()),
+                Existing::Replace => {}
+                Existing::Refuse => {
+                    let message = format!(
+                        "there is a macro '{}' already\n  help: CREATE OR REPLACE replaces it",
+                        of.name
+                    );
+                    return Err(wrong(&of.name, message));
+                }
+            }
+        }
+        tables.add_macro(Macro::clone(of)).map_err(|error| match error {
+            Error::Statement(error) => Error::Statement(error.at_word(&of.name)),
+            error => error,
+        })?;
+        Ok(Results::nothing())
+    }
+
+    /// Removes macros: all of `names`, or none if one is unknown.
+    pub(crate) fn drop_macros(&self, is_table: bool, names: &[String], if_exists: bool) -> Result<Results> {
+        let mut tables = self.tables_mut();
+        let has = |name: &str, is_table: bool| tables.macros().get(name, is_table).is_some();
+        let unknown = names.iter().find(|name| !has(name, true) && (is_table || !has(name, false)));
+        if let Some(name) = unknown.filter(|_| !if_exists) {
+            let help = match has(name, false) {
+                true => format!("\n  help: it stands for a value: DROP MACRO {name}"),
+                false => String::new(),
+            };
+            return Err(wrong(name, format!("there is no macro '{name}'{help}")));
+        }
+        for name in names {
+            // Of one that stands for a value and one that stands for a table the former goes.
+            if is_table || !tables.remove_macro(name, false) {
+                tables.remove_macro(name, true);
+            }
         }
         Ok(Results::nothing())
     }

@@ -196,6 +196,10 @@ impl Session {
             }
             Statement::CreateView(definition) => self.create_view(definition, statement.whole(), cancel),
             Statement::CreateTable(definition) => self.create_table(definition, cancel, begun),
+            Statement::CreateMacro(definition) => self.create_macro(definition),
+            Statement::DropMacros { is_table, names, if_exists } => {
+                self.drop_macros(*is_table, names, *if_exists)
+            }
             Statement::Drop { kind, names, if_exists } => self.drop_names(*kind, names, *if_exists),
             Statement::Set { name, value } => self.set(name, value.as_deref()),
         }
@@ -321,7 +325,7 @@ impl Session {
         self.opened(names, true, cancel, |names| self.runner.open(self, names, late, cancel))
     }
 
-    /// The query with the views that it reads.
+    /// The query with the macros that it calls and the views that it reads.
     pub(crate) fn expanded(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep<Query>> {
         let tables = self.tables().clone();
         expanded(&tables, query, cancel)
@@ -455,11 +459,12 @@ impl Session {
 }
 
 fn expanded(tables: &Tables, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep<Query>> {
-    let (views, query) = (tables.views().clone(), query.clone());
-    if views.is_empty() {
+    let (views, macros, query) = (tables.views().clone(), tables.macros().clone(), query.clone());
+    if views.is_empty() && macros.is_empty() {
         return Ok(query.into());
     }
-    Ok(within_limits(cancel, move || views.expand(&query).map(Deep::from))??)
+    let expand = move || macros.expand(&query).and_then(|query| views.expand(&query)).map(Deep::from);
+    Ok(within_limits(cancel, expand)??)
 }
 
 /// The warning of a query that was run anew, since this file or another one may differ from those that were looked at.

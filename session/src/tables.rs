@@ -8,8 +8,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use engine::context::stack::{self, Deep};
 use formats::discover::{OpenOptions, SchemaChoice, open, open_batches, open_data_dir};
+use queries::macros::Macro;
 use queries::parse::readers::Reader;
-use queries::{Catalog, Kind, View, Views};
+use queries::{Catalog, Kind, Macros, View, Views};
 use schema::Table;
 use schema::names::nearest;
 
@@ -27,11 +28,13 @@ pub struct Tables {
     named: BTreeMap<String, Named>,
     schemas: BTreeMap<String, SchemaChoice>,
     views: Deep<Views>,
+    macros: Deep<Macros>,
 }
 
 impl Default for Tables {
     fn default() -> Tables {
-        Tables { named: BTreeMap::new(), schemas: BTreeMap::new(), views: Deep::new(Views::default()) }
+        let (views, macros) = (Deep::new(Views::default()), Deep::new(Macros::default()));
+        Tables { named: BTreeMap::new(), schemas: BTreeMap::new(), views, macros }
     }
 }
 
@@ -112,6 +115,33 @@ impl Tables {
     /// The views.
     pub(crate) fn views(&self) -> &Deep<Views> {
         &self.views
+    }
+
+    /// Adds a macro, or replaces the one of this name.
+    ///
+    /// # Errors
+    /// The macro would call itself, or a parameter is wrong.
+    pub(crate) fn add_macro(&mut self, one: Macro) -> Result<()> {
+        let mut macros = Macros::clone(&self.macros);
+        let inserted = stack::deep(|| {
+            macros.insert(one)?;
+            Ok::<_, Error>(macros)
+        });
+        self.macros = Deep::new(inserted??);
+        Ok(())
+    }
+
+    /// Removes the macro of this name; false if there is none.
+    pub(crate) fn remove_macro(&mut self, name: &str, is_table: bool) -> bool {
+        let mut macros = Macros::clone(&self.macros);
+        let removed = macros.remove(name, is_table);
+        self.macros = Deep::new(macros);
+        removed
+    }
+
+    /// The macros.
+    pub(crate) fn macros(&self) -> &Deep<Macros> {
+        &self.macros
     }
 
     /// What this name stands for, if it is defined.

@@ -12,13 +12,15 @@ use sqlparser::ast::{
 };
 
 use super::grouping::is_aggregated;
-use super::scope::Env;
+use super::scope::{Env, Marks};
 use super::unnest::UNNEST;
 use super::{Binder, literal, nested};
 use crate::algebra::{Call, Expr, SortKey, WindowFunction};
 use crate::error::{Error, Result};
 use crate::functions::standing;
+use crate::macros;
 use crate::meant;
+use crate::parse::calls;
 use crate::types::json::{self, Named};
 use crate::types::{attempts, date_parts, groups, items, lists, maps, series, structs};
 
@@ -108,12 +110,34 @@ impl<'a> Binder<'a> {
         self.types.case(None, vec![(first.is_null(), null)], Some(list)).map(Some)
     }
 
+    /// What a macro stands for, or an argument in it, whose names are those of where the macro is called.
+    fn of_macro(&mut self, function: &Function, env: &Env<'_>) -> Result<Option<Expr>> {
+        let Some(name @ (macros::VALUE | macros::ARGUMENT)) = calls::name_of(function) else {
+            return Ok(None);
+        };
+        let mut args = calls::args(function);
+        let (Some(number), Some(e)) = (args.next().and_then(calls::digits), args.next()) else {
+            return Ok(None);
+        };
+        if name == macros::VALUE {
+            let marks = Marks { number, around: env.macros };
+            return self.expr(e, &Env { macros: Some(&marks), ..*env }).map(Some);
+        }
+        match env.levels().find(|level| level.macros.is_some_and(|marks| marks.has(number))) {
+            Some(level) => self.expr(e, level).map(Some),
+            None => Err(Error::Invalid("an argument of a macro where its macro is not known".into())),
+        }
+    }
+
     pub(super) fn function(&mut self, function: &Function, env: &Env<'_>) -> Result<Expr> {
         if let FunctionArguments::Subquery(query) = &function.args
             && function.name.to_string().eq_ignore_ascii_case("array")
             && function.over.is_none()
         {
             return self.listed(query, env);
+        }
+        if let Some(value) = self.of_macro(function, env)? {
+            return Ok(value);
         }
         if let Some(function) = of_column(function, env)? {
             return self.function(&function, env);

@@ -237,6 +237,7 @@ impl<'a> Binder<'a> {
             aliases: &[],
             unseen: &[],
             unnested: None,
+            macros: None,
             clause: "a lambda",
             ..*env
         };

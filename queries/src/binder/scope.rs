@@ -328,6 +328,23 @@ pub struct Env<'e> {
     pub aliases: &'e [(String, &'e ast::Expr)],
     /// Those that the clause does not know, for errors.
     pub unseen: &'e [(String, &'e ast::Expr)],
+    /// The macros around whose arguments name what is named here.
+    pub macros: Option<&'e Marks<'e>>,
+}
+
+/// A macro that stands for what is at hand, and those around it at the same level of names.
+pub struct Marks<'e> {
+    /// The number of its call.
+    pub number: &'e str,
+    /// The one around.
+    pub around: Option<&'e Marks<'e>>,
+}
+
+impl Marks<'_> {
+    /// Whether the call of this number is among them.
+    pub fn has(&self, number: &str) -> bool {
+        std::iter::successors(Some(self), |marks| marks.around).any(|marks| marks.number == number)
+    }
 }
 
 /// A name of WITH, and those before it.
@@ -412,6 +429,7 @@ impl<'e> Env<'e> {
             clause,
             aliases: &[],
             unseen: &[],
+            macros: None,
         }
     }
 

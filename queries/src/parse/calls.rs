@@ -23,6 +23,11 @@ pub fn name_of(function: &Function) -> Option<&str> {
     }
 }
 
+/// Whether a call has such a name.
+pub fn is_made(function: &Function) -> bool {
+    name_of(function).is_some_and(|name| name.contains(' '))
+}
+
 /// The arguments of a call that are expressions without names.
 pub fn args(function: &Function) -> impl Iterator<Item = &Expr> {
     let list = match &function.args {

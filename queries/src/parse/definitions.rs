@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use sqlparser::ast::Expr;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
 use super::{Query, Statement, query};
 use crate::error::{Error, Result, syntax};
+use crate::macros::{Body, Form, Macro, Parameter};
 
 /// A name for the rows of a query.
 #[derive(Debug, Clone)]
@@ -42,14 +44,27 @@ pub enum Kind {
     Table,
 }
 
-/// `CREATE VIEW` and `CREATE TEMP TABLE … AS`, from `CREATE` on.
+/// A macro, and what becomes of one that has its name already.
+#[derive(Debug, Clone)]
+pub struct MacroDefinition {
+    /// The macro.
+    pub of: Arc<Macro>,
+    /// What becomes of the other.
+    pub existing: Existing,
+}
+
+/// What may be defined.
+const DEFINED: &[Keyword] = &[Keyword::VIEW, Keyword::TABLE, Keyword::MACRO, Keyword::FUNCTION];
+
+/// `CREATE VIEW`, `CREATE TEMP TABLE … AS` and `CREATE MACRO`, from `CREATE` on.
 pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
     parser.next_token();
     let replace = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
     let temporary = parser.parse_one_of_keywords(&[Keyword::TEMP, Keyword::TEMPORARY]).is_some();
-    let kind = match parser.parse_one_of_keywords(&[Keyword::VIEW, Keyword::TABLE]) {
-        Some(Keyword::VIEW) => Kind::View,
-        Some(_) if temporary => Kind::Table,
+    let kind = match parser.parse_one_of_keywords(DEFINED) {
+        Some(Keyword::VIEW) => Some(Kind::View),
+        Some(Keyword::MACRO | Keyword::FUNCTION) => None,
+        Some(_) if temporary => Some(Kind::Table),
         Some(_) => {
             return Err(Error::Unsupported(
                 "CREATE TABLE: a table that stays is a file, which COPY (query) TO 'path' writes\n  \
@@ -59,7 +74,7 @@ pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
         }
         None => {
             return Err(Error::Unsupported(
-                "CREATE of something else than a VIEW or a TEMP TABLE; COPY (query) TO 'path' writes files"
+                "CREATE of something else than a VIEW, a MACRO or a TEMP TABLE; COPY (query) TO 'path' writes files"
                     .into(),
             ));
         }
@@ -74,6 +89,9 @@ pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
         (false, false) => Existing::Refuse,
     };
     let name = name(parser)?;
+    let Some(kind) = kind else {
+        return Ok(Statement::CreateMacro(MacroDefinition { of: Arc::new(forms(parser, name)?), existing }));
+    };
     let mut columns = Vec::new();
     if parser.consume_token(&Token::LParen) {
         loop {
@@ -98,20 +116,66 @@ pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
     })
 }
 
-/// `DROP VIEW` and `DROP TABLE`, from `DROP` on.
+/// The parameters of a macro and what it stands for, several times perhaps: `(a) AS a, (a, b := 1) AS a + b`.
+fn forms(parser: &mut Parser, name: String) -> Result<Macro> {
+    let (mut forms, mut is_table) = (Vec::new(), false);
+    loop {
+        let parameters = parameters(parser)?;
+        parser.expect_keyword(Keyword::AS).map_err(wrong)?;
+        let is_query = parser.parse_keyword(Keyword::TABLE);
+        if !forms.is_empty() && is_query != is_table {
+            let message = format!("the macro '{name}' stands for a value and for a table");
+            return Err(Error::Invalid(message));
+        }
+        is_table = is_query;
+        let begin = parser.index();
+        let body = match is_query {
+            true => Body::Query(Box::new(Arc::unwrap_or_clone(query(parser)?))),
+            false => Body::Expr(Box::new(parser.parse_expr().map_err(wrong)?)),
+        };
+        forms.push(Form { parameters, body, size: parser.index().saturating_sub(begin) });
+        if !parser.consume_token(&Token::Comma) {
+            return Ok(Macro { name, is_table, forms });
+        }
+    }
+}
+
+fn parameters(parser: &mut Parser) -> Result<Vec<Parameter>> {
+    parser.expect_token(&Token::LParen).map_err(wrong)?;
+    let mut parameters = Vec::new();
+    while !parser.consume_token(&Token::RParen) {
+        if !parameters.is_empty() {
+            parser.expect_token(&Token::Comma).map_err(wrong)?;
+        }
+        let name = parser.parse_identifier().map_err(wrong)?.value;
+        let has_default = parser.consume_token(&Token::Assignment) || parser.consume_token(&Token::RArrow);
+        let default: Option<Expr> = has_default.then(|| parser.parse_expr()).transpose().map_err(wrong)?;
+        parameters.push(Parameter { name, default });
+    }
+    Ok(parameters)
+}
+
+/// `DROP VIEW`, `DROP TABLE`, `DROP MACRO` and `DROP MACRO TABLE`, from `DROP` on.
 pub(super) fn drop(parser: &mut Parser) -> Result<Statement> {
     parser.next_token();
-    let kind = match parser.parse_one_of_keywords(&[Keyword::VIEW, Keyword::TABLE]) {
-        Some(Keyword::VIEW) => Kind::View,
-        Some(_) => Kind::Table,
-        None => return Err(Error::Unsupported("DROP of something else than a VIEW or a TABLE".into())),
+    let kind = match parser.parse_one_of_keywords(DEFINED) {
+        Some(Keyword::VIEW) => Some(Kind::View),
+        Some(Keyword::TABLE) => Some(Kind::Table),
+        Some(_) => None,
+        None => {
+            return Err(Error::Unsupported("DROP of something else than a VIEW, a TABLE or a MACRO".into()));
+        }
     };
+    let is_table = kind.is_none() && parser.parse_keyword(Keyword::TABLE);
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let mut names = vec![name(parser)?];
     while parser.consume_token(&Token::Comma) {
         names.push(name(parser)?);
     }
-    Ok(Statement::Drop { kind, names, if_exists })
+    Ok(match kind {
+        Some(kind) => Statement::Drop { kind, names, if_exists },
+        None => Statement::DropMacros { is_table, names, if_exists },
+    })
 }
 
 /// `SET name = value`, `SET name TO value` and `RESET name`, from their first word on.

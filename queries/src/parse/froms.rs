@@ -37,7 +37,7 @@ pub fn selected(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         let begins = is_first
             || matches!(before, Some(Token::LParen | Token::RParen))
             || said.is_behind(at, &BEFORE) && !said.is_behind(at - 1, &["IS", "NOT", "SELECT"])
-            || creates && said.is_behind(at, &["AS"]);
+            || creates && said.is_behind(at, &["AS", "TABLE"]);
         if !begins || !said.is(at, "FROM") || is_of_select(&said, at) {
             continue;
         }

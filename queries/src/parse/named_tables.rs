@@ -34,7 +34,7 @@ fn places(tokens: &[TokenWithSpan]) -> Vec<usize> {
         Some(Token::Word(word)) if word.quote_style.is_none() => Some(word.keyword),
         _ => None,
     };
-    let mut creates = false;
+    let mut created = None;
     // For each parenthesis that is open, and for the one that was closed last, whether it stands behind AS.
     let (mut open, mut closed): (Vec<bool>, bool) = (vec![], false);
     let mut places = Vec::new();
@@ -42,7 +42,7 @@ fn places(tokens: &[TokenWithSpan]) -> Vec<usize> {
         let before = at.checked_sub(1);
         let begins = before.is_none_or(|before| token(before) == Some(&Token::SemiColon));
         if begins {
-            creates = keyword(at) == Some(Keyword::CREATE);
+            created = (keyword(at) == Some(Keyword::CREATE)).then(|| created_by(at, &keyword)).flatten();
         }
         match token(at) {
             Some(Token::LParen) => open.push(before.and_then(&keyword) == Some(Keyword::AS)),
@@ -57,7 +57,9 @@ fn places(tokens: &[TokenWithSpan]) -> Vec<usize> {
                 (Some(Token::LParen), _) => true,
                 // Behind the last query of WITH.
                 (Some(Token::RParen), _) => closed,
-                (_, Some(Keyword::AS)) => creates,
+                // `AS TABLE` of a macro only says that a query comes.
+                (_, Some(Keyword::AS)) => created.is_some_and(|word| !is_macro(word)),
+                (_, Some(Keyword::TABLE)) => created.is_some_and(is_macro),
                 (_, Some(word)) => BEFORE.contains(&word),
                 _ => false,
             });
@@ -66,6 +68,16 @@ fn places(tokens: &[TokenWithSpan]) -> Vec<usize> {
         }
     }
     places
+}
+
+/// What the CREATE at this place creates.
+fn created_by(at: usize, keyword: &impl Fn(usize) -> Option<Keyword>) -> Option<Keyword> {
+    let options = [Keyword::OR, Keyword::REPLACE, Keyword::TEMP, Keyword::TEMPORARY];
+    (at + 1..).map(keyword).find(|word| word.is_none_or(|word| !options.contains(&word))).flatten()
+}
+
+fn is_macro(word: Keyword) -> bool {
+    matches!(word, Keyword::MACRO | Keyword::FUNCTION)
 }
 
 /// Keywords behind which a query may begin.
@@ -87,6 +99,7 @@ fn is_name(token: Option<&Token>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::macros::Body;
     use crate::parse::{Statement, parse};
 
     #[test]
@@ -107,6 +120,13 @@ mod tests {
         }
         let Ok(Statement::CreateTable(made)) = parse("CREATE TEMP TABLE u AS TABLE t") else { panic!() };
         assert_eq!(made.query.to_string(), "SELECT * FROM t");
+        for text in
+            ["CREATE MACRO u(a) AS TABLE TABLE t", "CREATE OR REPLACE MACRO u(a) AS TABLE SELECT * FROM t"]
+        {
+            let Ok(Statement::CreateMacro(made)) = parse(text) else { panic!("no macro: {text}") };
+            let [form] = made.of.forms.as_slice() else { panic!("one form: {text}") };
+            assert!(matches!(&form.body, Body::Query(query) if query.to_string() == "SELECT * FROM t"));
+        }
         assert!(matches!(parse("DESCRIBE TABLE t"), Ok(Statement::Describe(_))));
         assert!(matches!(parse("DROP TABLE t"), Ok(Statement::Drop { .. })));
     }
