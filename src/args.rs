@@ -12,6 +12,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 
+use formats::format::Format;
+use formats::registry::{formats, written};
 use session::writers::ResultFormat;
 
 pub use bench::{Bench, BenchFormats, BenchOutput, BenchTable, BenchThreads};
@@ -32,11 +34,9 @@ pub struct Args {
 /// The usual `--read-ahead`.
 const READ_AHEAD: u16 = engine::operators::scan::prefetch::PARTS as u16;
 
-/// The name of an encoding, of which the suffix of its files is one too.
-fn encodings() -> impl TypedValueParser<Value = String> {
-    let values =
-        formats::registry::formats().iter().map(|f| PossibleValue::new(f.name()).aliases(f.extensions()));
-    PossibleValuesParser::new(values)
+/// The name of one of these encodings, of which the suffix of its files is one too.
+fn encoding(of: impl Iterator<Item = &'static dyn Format>) -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(of.map(|f| PossibleValue::new(f.name()).aliases(f.extensions())))
         .try_map(|name| formats::registry::format(&name).map(|f| f.name().to_string()))
 }
 
@@ -223,7 +223,7 @@ pub struct Generate {
 #[command(next_help_heading = "Output")]
 pub struct Write {
     /// The encoding; what the name of the file says, or csv for generated tables, if not given.
-    #[arg(long, value_name = "ENCODING", value_parser = encodings())]
+    #[arg(long, value_name = "ENCODING", value_parser = encoding(written()))]
     pub to: Option<String>,
     /// The compression: none, gzip, zlib, snappy, lz4 or zstd, as far as the encoding takes it.
     #[arg(long, value_name = "COMPRESSION", value_parser = PossibleValuesParser::new(formats::compress::names()))]
@@ -298,9 +298,9 @@ pub struct Input {
     #[arg(long = "schema", value_name = "TABLE=bdb|FILE")]
     pub schemas: Vec<String>,
     /// The encoding of all files, whatever their names say.
-    #[arg(long, value_name = "ENCODING", value_parser = encodings())]
+    #[arg(long, value_name = "ENCODING", value_parser = encoding(formats().iter().copied()))]
     pub from: Option<String>,
-    /// csv: whether the first row holds the names.
+    /// csv, workbooks: whether the first row holds the names.
     #[arg(long, value_enum, default_value = "auto")]
     pub header: Header,
     /// csv: the character between fields.
@@ -339,6 +339,12 @@ pub struct Input {
     /// JSON: the keys to the array with the rows of a file, such as data or result.items; '$': its values are rows.
     #[arg(long, value_name = "KEYS")]
     pub json_path: Option<String>,
+    /// Workbooks: the name of the sheet; the first one if not given.
+    #[arg(long, value_name = "NAME")]
+    pub sheet: Option<String>,
+    /// Workbooks: the cells of the table, such as A1:C10, A:C or 2:10; those in use if not given.
+    #[arg(long, value_name = "CELLS")]
+    pub range: Option<String>,
     /// How many records are looked at to infer a schema.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub infer_rows: u64,

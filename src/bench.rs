@@ -24,7 +24,7 @@ use engine::measure::answer::Answer;
 use engine::writing::dataset::{Destination, WriteOptions};
 use formats::discover::{OpenOptions, open_path};
 use formats::format::Format;
-use formats::registry::formats;
+use formats::registry::written;
 use formats::store::atomic::{AtomicWrite, Overwrite};
 use formats::store::input::Input;
 use schema::bdb::{Kind, Sizes};
@@ -142,7 +142,7 @@ impl Scratch {
 /// The pairs that the flags ask for, in the order of the lists of encodings and compressions.
 fn pairs(f: &args::BenchFormats) -> Vec<(&'static dyn Format, &'static str)> {
     let named = |list: &Vec<String>, name: &str| list.is_empty() || list.iter().any(|n| n == name);
-    let formats = formats().iter().copied().filter(|format| named(&f.encodings, format.name()));
+    let formats = written().filter(|format| named(&f.encodings, format.name()));
     formats
         .flat_map(|format| format.compressions().iter().map(move |&compression| (format, compression)))
         .filter(|(_, compression)| named(&f.compressions, compression))

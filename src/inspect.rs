@@ -64,6 +64,11 @@ impl Report<'_> {
             return text;
         }
         for found in &self.found {
+            if !found.names.is_empty() {
+                text.push('\n');
+                text.push_str(&aligned(&named(found), &[1]));
+                continue;
+            }
             for (number, part) in found.parts.iter().enumerate() {
                 let _ = writeln!(text, "\n{} {number}: {}", found.part, counted(part.rows, "row"));
                 text.push_str(&aligned(&chunks(part), &[1, 2, 3, 4]));
@@ -145,6 +150,14 @@ impl Report<'_> {
         }
         lines
     }
+}
+
+/// A line for each part, of those that have names.
+fn named(found: &Inspection) -> Vec<Vec<String>> {
+    let mut lines = vec![vec![found.part.to_string(), "rows".into()]];
+    let parts = found.names.iter().zip(&found.parts);
+    lines.extend(parts.map(|(name, part)| vec![name.clone(), grouped(part.rows)]));
+    lines
 }
 
 /// A line for each column of a part.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use formats::discover::{OpenOptions, SchemaChoice};
-use schema::{Comments, Dialect, OnError};
+use schema::{Comments, Dialect, OnError, SheetChoice};
 use session::{Sources, variables};
 
 use crate::Usage;
@@ -97,6 +97,12 @@ fn dialect(input: &Input) -> anyhow::Result<Dialect> {
         let known = "keys with points between them, such as data or result.items, or $";
         return Err(Usage(format!("--json-path takes {known}, and was given '{path}'")).into());
     }
+    if let Some(range) = &input.range
+        && variables::cell_range(range).is_none()
+    {
+        let known = "cells such as A1:C10, A:C or 2:10";
+        return Err(Usage(format!("--range takes {known}, and was given '{range}'")).into());
+    }
     Ok(Dialect {
         charset: input.encoding.clone(),
         skip: input.skip,
@@ -113,6 +119,7 @@ fn dialect(input: &Input) -> anyhow::Result<Dialect> {
         timestamp_format: time("--timestampformat", &input.timestampformat)?,
         json_path: input.json_path.clone(),
         json_path_found: false,
+        sheet: SheetChoice { name: input.sheet.clone(), range: input.range.clone(), header: None },
     })
 }
 

@@ -37,7 +37,7 @@ fn every_encoding_and_compression_comes_back_as_it_was() {
     let home = tempfile::tempdir().expect("a directory can be made");
     let path = |name: &str| home.path().join(name).display().to_string();
     write(ROWS, &path("rows.parquet"));
-    for format in formats::registry::formats().iter().filter(|format| format.name() != "text") {
+    for format in formats::registry::written().filter(|format| format.name() != "text") {
         for compression in format.compressions() {
             let workers = if *compression == "none" { "3" } else { "1" };
             let flags = ["--to", format.name(), "--compression", compression, "--workers", workers];

@@ -10,6 +10,7 @@ use crate::columns::facts::ColumnFacts;
 use crate::error::Result;
 use crate::inspect::Inspection;
 use crate::reader::FileReader;
+use crate::registry::not_written;
 use crate::rows::head::Head;
 use crate::rows::schema_probe::SchemaProbe;
 use crate::rows::sequential_splits::SequentialSplits;
@@ -129,6 +130,17 @@ pub trait Format: Send + Sync {
         &[]
     }
 
+    /// The file that stands in each of its files, if these are zip archives. Other archives begin with the same bytes.
+    fn in_archive(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether a file holds sheets of cells, one of which is the table. Types are inferred from all cells, and the names of
+    /// columns stand in a row or nowhere.
+    fn is_sheet(&self) -> bool {
+        false
+    }
+
     /// Whether its files are text, which a terminal can show.
     fn is_text(&self) -> bool {
         false
@@ -160,8 +172,13 @@ pub trait Format: Send + Sync {
     /// Whether the encoding compresses inside, so that no compression is put around its files.
     fn compresses_inside(&self) -> bool;
 
-    /// The compressions with which the encoding can be written.
+    /// The compressions with which the encoding can be written. None if its files are read and not written.
     fn compressions(&self) -> &'static [&'static str];
+
+    /// Whether its files can be written.
+    fn is_written(&self) -> bool {
+        !self.compressions().is_empty()
+    }
 
     /// The default compression for writing.
     fn usual_compression(&self) -> &'static str {
@@ -247,5 +264,10 @@ pub trait Format: Send + Sync {
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>>;
 
     /// Makes the encoder of files of this schema.
-    fn encoder(&self, schema: &SchemaRef, options: &FormatOptions) -> Result<Arc<dyn FileEncoder>>;
+    ///
+    /// # Errors
+    /// The encoding has no such columns, or is not written at all.
+    fn encoder(&self, _schema: &SchemaRef, _options: &FormatOptions) -> Result<Arc<dyn FileEncoder>> {
+        Err(not_written(self.title()))
+    }
 }

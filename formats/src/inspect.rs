@@ -20,6 +20,8 @@ pub struct Inspection {
     pub distinct: Vec<u64>,
     /// What a part is called: `row group`.
     pub part: &'static str,
+    /// The names of the parts; empty if they have none.
+    pub names: Vec<String>,
     /// The parts in order.
     pub parts: Vec<PartInspection>,
 }

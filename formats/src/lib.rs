@@ -20,9 +20,12 @@
 //! - [`bincode`], [`msgpack`], [`cbor`], [`protobuf`], [`capnproto`]: records of bytes.
 //! - [`parquet`]: Apache Parquet.
 //! - [`arrow`]: Arrow IPC files and streams.
+//! - [`avro`]: Avro object container files, which are read and not written.
 //! - [`buren`]: the column format of palais.
+//! - [`xlsx`]: Excel workbooks, read.
 
 pub mod arrow;
+pub mod avro;
 pub mod bincode;
 pub mod buren;
 pub mod capnproto;
@@ -49,5 +52,6 @@ pub mod store;
 pub mod text;
 pub mod threads;
 pub mod writer;
+pub mod xlsx;
 
 pub use error::{Error, Result};

@@ -17,9 +17,22 @@ pub fn formats() -> &'static [&'static dyn Format] {
         &crate::capnproto::PACKED,
         &crate::parquet::Parquet,
         &crate::arrow::Arrow,
+        &crate::avro::Avro,
         &crate::buren::Buren,
+        &crate::xlsx::Xlsx,
     ];
     FORMATS
+}
+
+/// The encodings that can be written.
+pub fn written() -> impl Iterator<Item = &'static dyn Format> {
+    formats().iter().copied().filter(|format| format.is_written())
+}
+
+/// The error of writing files that are only read, of an encoding with this title.
+pub fn not_written(title: &str) -> Error {
+    let names: Vec<_> = written().map(|f| f.name()).collect();
+    Error::Unsupported(format!("files of {title} are read and not written; written are {}", names.join(", ")))
 }
 
 /// Finds an encoding by its name, or by a suffix of its files (`ndjson`, `pq`).

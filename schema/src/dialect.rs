@@ -32,6 +32,20 @@ pub struct Dialect {
     pub json_path: Option<String>,
     /// Whether the path was found and not said.
     pub json_path_found: bool,
+    /// Workbooks: which cells are the table.
+    pub sheet: SheetChoice,
+}
+
+/// Which cells of a workbook are the table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SheetChoice {
+    /// The name of the sheet; the first one if there is none.
+    pub name: Option<String>,
+    /// The range of cells, such as `A1:C10`; all that are in use if there is none.
+    pub range: Option<String>,
+    /// Whether the first row holds the names of the columns; the cells tell it if it is not said.
+    pub header: Option<bool>,
 }
 
 /// What of a csv text are comments, which end with their line.
@@ -81,6 +95,7 @@ impl Default for Dialect {
             timestamp_format: None,
             json_path: None,
             json_path_found: false,
+            sheet: SheetChoice::default(),
         }
     }
 }

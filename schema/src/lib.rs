@@ -25,7 +25,7 @@ pub mod table;
 pub mod text;
 pub mod time_formats;
 
-pub use dialect::{Comments, Dialect};
+pub use dialect::{Comments, Dialect, SheetChoice};
 pub use estimates::{ColumnEstimate, TableEstimates};
 pub use manifest::{Manifest, ManifestError};
 pub use table::{

@@ -84,11 +84,15 @@ impl Conversion {
             (Some(to), _) => to.as_str(),
             (None, Some(named)) => named,
             (None, None) => {
-                let names: Vec<_> = registry::formats().iter().map(|f| f.name()).collect();
+                let names: Vec<_> = registry::written().map(|f| f.name()).collect();
                 return Err(wrong(format!("--to ENCODING is needed; there are {}", names.join(", "))));
             }
         };
-        let (inside, usual) = (format(encoding)?.compresses_inside(), format(encoding)?.usual_compression());
+        let of = format(encoding)?;
+        if !of.is_written() {
+            return Err(registry::not_written(of.title()).into());
+        }
+        let (inside, usual) = (of.compresses_inside(), of.usual_compression());
         let compression_name = match (&self.compression, named.compression) {
             (Some(asked), Some(named)) if asked != named => {
                 return Err(wrong(format!("the name {shown} says {named}, and --compression says {asked}")));

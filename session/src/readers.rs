@@ -13,7 +13,7 @@ use queries::parse::readers::{Reader, ReaderOption};
 use schema::{Comments, OnError, Table};
 
 use crate::error::Result;
-use crate::variables::{byte, charset, json_path, record, separator, switch, time_format};
+use crate::variables::{byte, cell_range, charset, json_path, record, separator, switch, time_format};
 
 /// The name of the column with the path of each row's file, as DuckDB has it.
 const FILENAME: &str = "filename";
@@ -245,6 +245,7 @@ fn reading(reader: &Reader, options: &OpenOptions) -> queries::Result<Reading> {
             let own = match format {
                 "csv" => CSV,
                 "json" => JSON,
+                "xlsx" => XLSX,
                 _ => &[],
             };
             let known: Vec<&str> = COMMON.iter().chain(own).copied().collect();
@@ -313,6 +314,9 @@ const CSV: &[&str] = &[
 /// Those of JSON besides.
 const JSON: &[&str] = &["encoding", "format", "json_path", "maximum_depth", "maximum_object_size", "records"];
 
+/// Those of workbooks besides.
+const XLSX: &[&str] = &["all_varchar", "header", "range", "sheet"];
+
 /// Sets an option; `false` if there is none of this name.
 ///
 /// # Errors
@@ -367,6 +371,8 @@ fn set(
                 reading.filename = text.into();
             }
         }
+        // Errors are those of cells, and a row has others.
+        "ignore_errors" if encoding.is_sheet() && truth()? => reading.open.on_error = OnError::Null,
         "ignore_errors" if truth()? => reading.open.on_error = OnError::Skip,
         "ignore_errors" => reading.open.on_error = OnError::Fail,
         "compression" => {
@@ -463,8 +469,17 @@ fn set(
             let what = "a character encoding such as utf-8, latin-1, windows-1252 or utf-16";
             reading.open.dialect.charset = Some(charset(one(what)?).ok_or_else(|| what.to_string())?);
         }
-        "header" if is_csv => reading.open.header = Some(truth()?),
-        "all_varchar" if is_csv => reading.all_text = truth()?,
+        "header" if is_csv || encoding.is_sheet() => reading.open.header = Some(truth()?),
+        "sheet" if encoding.is_sheet() => {
+            let what = "the name of a sheet";
+            let name = one(what)?;
+            reading.open.dialect.sheet.name = Some(name.to_string());
+        }
+        "range" if encoding.is_sheet() => {
+            let what = "a range of cells such as 'A1:C10', 'A:C' or '2:10'";
+            reading.open.dialect.sheet.range = Some(cell_range(one(what)?).ok_or_else(|| what.to_string())?);
+        }
+        "all_varchar" if is_csv || encoding.is_sheet() => reading.all_text = truth()?,
         "names" | "column_names" if is_csv => {
             let ReaderOption::List(names) = value else { return Err("a list of names: ['a', 'b']".into()) };
             reading.names.clone_from(names);

@@ -198,6 +198,21 @@ const VARIABLES: &[Variable] = &[
         copy: |s, from| s.open.dialect.json_path.clone_from(&from.open.dialect.json_path),
     },
     Variable {
+        names: &["sheet"],
+        takes: "the name of a sheet of workbooks; '' for the first one",
+        set: |s, text| {
+            s.open.dialect.sheet.name = Some(text.to_string()).filter(|name| !name.is_empty());
+            Some(())
+        },
+        copy: |s, from| s.open.dialect.sheet.name.clone_from(&from.open.dialect.sheet.name),
+    },
+    Variable {
+        names: &["range"],
+        takes: "a range of cells such as A1:C10, A:C or 2:10, or none",
+        set: |s, text| optional(text, cell_range).map(|range| s.open.dialect.sheet.range = range),
+        copy: |s, from| s.open.dialect.sheet.range.clone_from(&from.open.dialect.sheet.range),
+    },
+    Variable {
         names: &["infer_rows"],
         takes: "a number from 1 on",
         set: |s, text| number(text, 1, u64::MAX).map(|n| s.open.infer_rows = n as usize),
@@ -336,6 +351,11 @@ pub fn charset(text: &str) -> Option<String> {
 /// Reads the path to the rows of JSON files.
 pub fn json_path(text: &str) -> Option<String> {
     formats::jsonl::path::keys(text).map(|_| text.to_string())
+}
+
+/// Reads a range of cells of a sheet.
+pub fn cell_range(text: &str) -> Option<String> {
+    formats::xlsx::range(text).map(|_| text.to_string())
 }
 
 /// Reads a memory limit, in bytes.

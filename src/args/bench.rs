@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Flags, Subcommand};
 
-use super::{Input, encodings};
+use formats::registry::written;
+
+use super::{Input, encoding};
 
 /// `palais bench`.
 #[derive(Debug, Subcommand)]
@@ -56,7 +58,7 @@ pub struct BenchFormats {
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
     /// Encodings, with commas between them; all if not given.
-    #[arg(long, value_name = "ENCODINGS", value_delimiter = ',', value_parser = encodings())]
+    #[arg(long, value_name = "ENCODINGS", value_delimiter = ',', value_parser = encoding(written()))]
     pub encodings: Vec<String>,
     /// Compressions, with commas between them; all if not given.
     #[arg(long, value_name = "COMPRESSIONS", value_delimiter = ',',
@@ -86,7 +88,7 @@ pub struct BenchThreads {
     #[command(flatten)]
     pub table: BenchTable,
     /// The encoding of the files.
-    #[arg(long, value_name = "ENCODING", default_value = "csv", value_parser = encodings())]
+    #[arg(long, value_name = "ENCODING", default_value = "csv", value_parser = encoding(written()))]
     pub encoding: String,
     /// Their compressions, with commas between them.
     #[arg(long, value_name = "COMPRESSIONS", value_delimiter = ',', default_value = "none,zstd",

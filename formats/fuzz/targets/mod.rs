@@ -36,6 +36,8 @@ pub const TARGETS: &[Target] = &[
     ("buren", |bytes| columns::check("buren", bytes)),
     ("parquet", |bytes| columns::check("parquet", bytes)),
     ("arrow", |bytes| columns::check("arrow", bytes)),
+    ("avro", |bytes| columns::check("avro", bytes)),
+    ("xlsx", |bytes| columns::check("xlsx", bytes)),
     ("gzip", |bytes| packed::check("gzip", bytes)),
     ("zlib", |bytes| packed::check("zlib", bytes)),
     ("deflate", packed::deflate),

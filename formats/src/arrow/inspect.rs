@@ -19,7 +19,7 @@ pub fn inspect(file: &FileEntry) -> Result<Inspection> {
     let (distinct, part) = (Vec::new(), "record batch");
     if is_stream(file)? {
         let schema = stream::infer(file)?;
-        return Ok(Inspection { schema, rows: None, distinct, part, parts: Vec::new() });
+        return Ok(Inspection { schema, rows: None, distinct, part, names: vec![], parts: vec![] });
     }
     let footer = Footer::open(file)?;
     let tail = Tail::open(file)?;
@@ -33,7 +33,7 @@ pub fn inspect(file: &FileEntry) -> Result<Inspection> {
     };
     let parts: Vec<PartInspection> = guarded(read).map_err(|e| e.at(path))?;
     let rows = parts.iter().fold(0_u64, |rows, part| rows.saturating_add(part.rows));
-    Ok(Inspection { schema: footer.read_schema, rows: Some(rows), distinct, part, parts })
+    Ok(Inspection { schema: footer.read_schema, rows: Some(rows), distinct, part, names: vec![], parts })
 }
 
 fn inspect_batch(batch: &RecordBatch, footer: &Footer) -> Result<PartInspection> {

@@ -40,7 +40,14 @@ pub fn inspect(file: &FileEntry) -> Result<Inspection> {
         });
         parts.push(PartInspection { rows: group.rows.into(), chunks: chunks.collect::<Result<_>>()? });
     }
-    Ok(Inspection { schema: footer.schema, rows: Some(rows), distinct, part: "row group", parts })
+    Ok(Inspection {
+        schema: footer.schema,
+        rows: Some(rows),
+        distinct,
+        part: "row group",
+        names: vec![],
+        parts,
+    })
 }
 
 /// Compares every checksum of a file with its bytes; the number of those compared, or the first that does not agree.

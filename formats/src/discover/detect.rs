@@ -4,6 +4,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use memchr::memmem;
 use schema::FileEntry;
 
 use super::sniff;
@@ -119,6 +120,7 @@ pub fn by_content(
     }
     // A csv file may begin with the letters PAR1. A Parquet file ends with them too.
     let magic = match magic(&head) {
+        None if compression == "none" => archive(&input, &head)?,
         Some("parquet") if compression == "none" && !ends_with(&input, b"PAR1")? && is_text(&head) => None,
         magic => magic,
     };
@@ -143,6 +145,18 @@ pub fn by_content(
 fn magic(head: &[u8]) -> Option<&'static str> {
     let begins = |f: &&&dyn Format| f.magic().iter().any(|magic| head.starts_with(magic));
     formats().iter().find(begins).map(|f| f.name())
+}
+
+/// The encoding whose files are zip archives with such a file in them as this one. The names of an archive's files stand
+/// before each of them, and again at its end.
+fn archive(input: &Input, head: &[u8]) -> Result<Option<&'static str>> {
+    if !head.starts_with(b"PK\x03\x04") {
+        return Ok(None);
+    }
+    let len = input.len()?;
+    let tail = input.read_range(&(len.saturating_sub(HEAD as u64)..len))?;
+    let is_in = |name: &str| [head, &tail].iter().any(|part| memmem::find(part, name.as_bytes()).is_some());
+    Ok(formats().iter().find(|f| f.in_archive().is_some_and(is_in)).map(|f| f.name()))
 }
 
 /// Refuses text that begins with a byte order mark of UTF-16. No binary format begins so.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use schema::{
-    Comments, DeferredValidation, Dialect, FileEntry, FileSet, FormatOptions, Source, Table, TableEstimates,
+    Comments, DeferredValidation, Dialect, FileEntry, FileSet, FormatOptions, SheetChoice, Source, Table,
+    TableEstimates,
 };
 
 use super::detect::{self, Detected, Named};
@@ -356,12 +357,17 @@ fn dialect(encoding: &dyn Format, options: &OpenOptions) -> Result<Dialect> {
     if encoding.is_delimited() {
         // A quote that is doubled escapes itself.
         let escape = options.dialect.escape.filter(|escape| *escape != options.quote);
-        return Ok(Dialect { charset, escape, json_path: None, ..options.dialect.as_ref().clone() });
+        let sheet = SheetChoice::default();
+        return Ok(Dialect { charset, escape, json_path: None, sheet, ..options.dialect.as_ref().clone() });
     }
     let charset = charset.filter(|_| encoding.is_text());
     if encoding.is_json() {
         let Dialect { json_path, json_path_found, .. } = options.dialect.as_ref().clone();
         return Ok(Dialect { charset, json_path, json_path_found, ..Dialect::default() });
+    }
+    if encoding.is_sheet() {
+        let sheet = SheetChoice { header: options.header, ..options.dialect.sheet.clone() };
+        return Ok(Dialect { sheet, ..Dialect::default() });
     }
     Ok(Dialect { charset, ..Dialect::default() })
 }
@@ -437,6 +443,7 @@ impl Opening<'_> {
         match self.encoding {
             encoding if encoding.is_delimited() => Match::Place,
             encoding if encoding.is_json() => Match::Json,
+            encoding if encoding.is_sheet() => Match::Place,
             encoding if encoding.compresses_inside() => Match::Name,
             _ => Match::Key,
         }
@@ -559,7 +566,7 @@ impl Opening<'_> {
             }
         }
         let schema = unified.finish();
-        let by_place = self.matching() == Match::Place && self.options.union_by_name;
+        let by_place = self.encoding.is_delimited() && self.options.union_by_name;
         let own =
             |seen: Seen| Seen { schema: by_place.then(|| seen.schema.unwrap_or(known.clone())), ..seen };
         Ok((schema, seen.into_iter().map(own).collect(), DeferredValidation::Nothing))
@@ -594,7 +601,7 @@ impl Opening<'_> {
                 Some("name its encoding with --from".into()),
             ));
         }
-        if self.matching() == Match::Name {
+        if self.matching() == Match::Name || self.encoding.is_sheet() {
             let stated = self.infer_one(first, 0)?;
             let names: Vec<&str> = stated.fields().iter().map(|f| f.name().as_str()).collect();
             if let Some(field) = schema.fields().iter().find(|f| !names.contains(&f.name().as_str())) {

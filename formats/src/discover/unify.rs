@@ -15,8 +15,8 @@ use crate::rows::wider::{Widening, combined, nested, wider};
 /// How the columns of a file match those of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// By their place: csv. The names and their order must be the same. Types are inferred from a few records, and
-    /// widen.
+    /// By their place: csv and workbooks. The names and their order must be the same. Types are inferred, of csv from a
+    /// few records, and widen.
     Place,
     /// By their names, and a record may lack any of them. Types are inferred, and widen.
     Key,

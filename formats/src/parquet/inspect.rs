@@ -24,6 +24,7 @@ pub fn inspect(file: &FileEntry) -> Result<Inspection> {
         rows: Some(footer.rows()),
         distinct: Vec::new(),
         part: "row group",
+        names: Vec::new(),
         parts: (0..footer.groups()).map(part).collect(),
     })
 }

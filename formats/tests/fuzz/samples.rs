@@ -56,6 +56,14 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
         }
         "arrow" => [inner("arrow", &["none", "lz4"]), vec![stream()], deep_and_wide("arrow", &[30, 60, 200])]
             .concat(),
+        // Which is not written.
+        "avro" => ["kinds-null", "kinds-deflate", "kinds-snappy", "kinds-zstandard", "namespaces", "nulls"]
+            .map(avro)
+            .to_vec(),
+        "xlsx" => {
+            let inline = include_bytes!("../../../tests/workbooks/inline.xlsx");
+            vec![inline.to_vec(), include_bytes!("../../../tests/workbooks/types.xlsx").to_vec()]
+        }
         "gzip" | "zlib" | "snappy" | "lz4" | "zstd" => {
             vec![written("csv", target, &csv), written("csv", target, &csv.slice(0, 0))]
         }
@@ -95,6 +103,12 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
         }
         encoding => uncompressed(encoding),
     }
+}
+
+/// A file that fastavro wrote.
+fn avro(name: &str) -> Vec<u8> {
+    let path = format!("{}/../tests/avro/{name}.avro", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read(path).expect("a file of the tests can be read")
 }
 
 /// Rows of these columns: every fifth value is NULL, the others are text that was read as the column's type.

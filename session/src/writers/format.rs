@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use formats::format::Format;
-use formats::registry::formats;
+use formats::registry::written;
 
 /// The form of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ const TEXTS: [(ResultFormat, &str); 6] = [
 
 /// The encodings that are no text. Each is a form of results.
 fn binaries() -> impl Iterator<Item = &'static dyn Format> {
-    formats().iter().copied().filter(|format| !format.is_text())
+    written().filter(|format| !format.is_text())
 }
 
 impl ResultFormat {
@@ -125,7 +125,7 @@ mod tests {
             }
         }
         // Every encoding can be printed in but text, of which a table with one column is.
-        let encodings = formats().iter().map(|format| format.name()).filter(|name| *name != "text");
+        let encodings = written().map(|format| format.name()).filter(|name| *name != "text");
         encodings.for_each(|name| assert!(ResultFormat::named(name).is_some(), "{name}"));
         assert_eq!(ResultFormat::named("CSV"), Some(ResultFormat::Csv));
         assert_eq!(ResultFormat::named("pq"), Some(ResultFormat::Binary("parquet")));
