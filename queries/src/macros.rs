@@ -20,7 +20,7 @@ use sqlparser::tokenizer::Span;
 
 use crate::bounds::{self, MOST_EXPANDED};
 use crate::error::{Error, Result};
-use crate::names::table_name;
+use crate::names::{relations_of, table_name};
 use crate::parse::{calls, readers};
 use crate::visitors;
 
@@ -434,7 +434,8 @@ impl Calls<'_> {
         self.count(form.size.max(1))?;
         let mut body = form.body.clone();
         let call = (!called.is_table).then_some((called, args));
-        let mut put = Put { calls: self, call, values, number: None, depth: 0, shadows: Vec::new() };
+        let mut put =
+            Put { calls: self, call, values, number: None, depth: 0, shadows: vec![], tables: vec![] };
         let done = match &mut body {
             Body::Expr(e) => {
                 visitors::place_all(e.as_mut(), place);
@@ -499,6 +500,8 @@ struct Put<'a, 'b> {
     depth: usize,
     /// The parameters of the lambdas around, in lower case.
     shadows: Vec<Vec<String>>,
+    /// The tables of the queries around, in lower case. `t.a` is a column of theirs and no field of a parameter `t`.
+    tables: Vec<Vec<String>>,
 }
 
 impl Put<'_, '_> {
@@ -535,6 +538,11 @@ impl Put<'_, '_> {
     }
 }
 
+/// The tables of a SELECT.
+fn tables(select: &Select) -> Vec<String> {
+    select.from.iter().flat_map(relations_of).collect()
+}
+
 /// Whether no operator beside an expression can take a part of it alone.
 fn is_whole(e: &Expr) -> bool {
     matches!(e, Expr::Value(_) | Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Nested(_))
@@ -543,13 +551,26 @@ fn is_whole(e: &Expr) -> bool {
 impl VisitorMut for Put<'_, '_> {
     type Break = Error;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.depth += 1;
+        // ORDER BY stands behind the SELECT, and has its tables.
+        self.tables.push(query.body.as_select().map_or_else(Vec::new, tables));
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
         self.depth -= 1;
+        self.tables.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.tables.push(tables(select));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<Error> {
+        self.tables.pop();
         ControlFlow::Continue(())
     }
 
@@ -575,6 +596,10 @@ impl VisitorMut for Put<'_, '_> {
             // A field of a parameter.
             Expr::CompoundIdentifier(parts) => {
                 let [first, fields @ ..] = parts.as_slice() else { return ControlFlow::Continue(()) };
+                let key = first.value.to_lowercase();
+                if self.tables.iter().any(|names| names.contains(&key)) {
+                    return ControlFlow::Continue(());
+                }
                 let value = match self.value(first) {
                     Ok(value) => value,
                     Err(error) => return ControlFlow::Break(error),

@@ -21,7 +21,7 @@ use crate::algebra::{
     ColumnId, Expr, Join, JoinKind, Rel, Scan, Shared, Stage, StageOutput, Transform, Values,
 };
 use crate::error::{Error, Result};
-use crate::names::same;
+use crate::names::{alias_of, same};
 use crate::parse;
 use crate::parse::described::DESCRIBE;
 use crate::parse::joins::{ByOrder, by_order};
@@ -470,16 +470,6 @@ fn place(factor: &TableFactor) -> Span {
         (TableFactor::Table { name, .. } | TableFactor::Function { name, .. }, _) => name.span(),
         (_, Some(alias)) => alias.span,
         (other, None) => other.span(),
-    }
-}
-
-/// The alias of an item of FROM.
-pub(super) fn alias_of(factor: &TableFactor) -> Option<&Ident> {
-    match factor {
-        TableFactor::Table { alias, .. }
-        | TableFactor::Derived { alias, .. }
-        | TableFactor::NestedJoin { alias, .. } => alias.as_ref().map(|alias| &alias.name),
-        _ => None,
     }
 }
 

@@ -2,17 +2,16 @@
 //! standard. In DuckDB it can. Where it does, the relations before the comma become part of the join. That gives the
 //! same rows: for each row of `a` those of the join.
 
-use sqlparser::ast::{Expr, Ident, Join, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
+use sqlparser::ast::{Expr, Join, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
-use crate::binder::from::alias_of;
-use crate::parse;
+use crate::names::relations_of;
 use crate::visitors;
 
 /// Makes items of FROM one where a condition of a later one names a relation of an earlier one.
 pub fn reach_back(from: &mut Vec<TableWithJoins>) {
     let mut at = 1;
     while at < from.len() {
-        let Some(first) = (0..at).find(|&first| reaches(&from[at], &names(&from[first]))) else {
+        let Some(first) = (0..at).find(|&first| reaches(&from[at], &relations_of(&from[first]))) else {
             at += 1;
             continue;
         };
@@ -34,7 +33,7 @@ pub fn reach_back(from: &mut Vec<TableWithJoins>) {
 
 /// Whether a condition of an item names one of these relations, and the item has none of that name.
 fn reaches(item: &TableWithJoins, relations: &[String]) -> bool {
-    let own = names(item);
+    let own = relations_of(item);
     let reaches = |e: &Expr| {
         let Expr::CompoundIdentifier(parts) = e else { return false };
         let Some(relation) = parts.len().checked_sub(2).and_then(|i| parts.get(i)) else { return false };
@@ -59,16 +58,4 @@ fn condition(join: &Join) -> Option<&Expr> {
         | JoinOperator::LeftAnti(JoinConstraint::On(condition)) => Some(condition),
         _ => None,
     }
-}
-
-/// The names of an item's relations, in lower case.
-fn names(item: &TableWithJoins) -> Vec<String> {
-    let factors = std::iter::once(&item.relation).chain(item.joins.iter().map(|join| &join.relation));
-    let of_factor = |factor: &TableFactor| match (alias_of(factor), factor) {
-        (Some(Ident { value, .. }), _) => vec![value.to_lowercase()],
-        (None, TableFactor::Table { name, .. }) => vec![parse::table_name(name).to_lowercase()],
-        (None, TableFactor::NestedJoin { table_with_joins, .. }) => names(table_with_joins),
-        _ => Vec::new(),
-    };
-    factors.flat_map(of_factor).collect()
 }
