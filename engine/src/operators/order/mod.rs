@@ -1,22 +1,21 @@
 //! Sort keys in a form that is compared quickly.
+//!
+//! - [`words`]: numbers, dates and times as integers.
+
+pub mod words;
 
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, Schema, SchemaRef, SortOptions};
 use arrow_select::interleave::interleave;
 use queries::plan::SortKey;
 
-use super::evaluate_all;
+use super::evaluate;
 use crate::dataflow::batch::batch_of;
 use crate::error::{Error, Result};
 use crate::state::hash::{comparable, comparable_type};
@@ -60,16 +59,34 @@ impl Order {
         Ok(Order { keys, converter: RowConverter::new(fields)?, exact })
     }
 
+    /// The types of the columns by which rows of `schema` are sorted. `None` if an expression has none.
+    pub fn types(&self, schema: &Schema) -> Option<Vec<DataType>> {
+        self.keys.iter().map(|key| key.expr.data_type(schema).ok()).collect()
+    }
+
+    /// The columns by which a batch is sorted.
+    pub fn columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        self.keys.iter().map(|key| evaluate(&key.expr, batch)).collect()
+    }
+
+    /// The order of each of these columns.
+    pub fn options(&self) -> impl Iterator<Item = SortOptions> {
+        self.keys.iter().map(|key| key.options)
+    }
+
     /// The keys of a batch's rows.
     pub fn keys(&self, batch: &RecordBatch) -> Result<Keys> {
-        let exprs: Vec<_> = self.keys.iter().map(|k| k.expr.clone()).collect();
-        let columns = evaluate_all(&exprs, batch)?;
-        if let [column] = columns.as_slice()
-            && let Some(prefixes) = words(column, self.keys[0].options)
+        self.keys_of(&self.columns(batch)?)
+    }
+
+    /// The keys of rows with these [`columns`](Self::columns).
+    pub fn keys_of(&self, columns: &[ArrayRef]) -> Result<Keys> {
+        if let [column] = columns
+            && let Some(prefixes) = prefixes(column, self.keys[0].options)
         {
             return Ok(Keys { prefixes, rows: None });
         }
-        let columns: Vec<ArrayRef> = columns.into_iter().flat_map(parts).collect();
+        let columns: Vec<ArrayRef> = columns.iter().cloned().flat_map(parts).collect();
         let rows = self.converter.convert_columns(&columns)?;
         let prefixes = rows.iter().map(|row| prefix(row.data())).collect();
         Ok(Keys { prefixes, rows: (!self.exact).then_some(rows) })
@@ -100,42 +117,26 @@ fn parts(column: ArrayRef) -> Vec<ArrayRef> {
     vec![Arc::new(null), comparable(column)]
 }
 
-/// The prefixes of a column of numbers or dates. `None` for other types.
-fn words(column: &ArrayRef, options: SortOptions) -> Option<Vec<u128>> {
-    fn each<T: ArrowPrimitiveType>(
-        column: &ArrayRef,
-        options: SortOptions,
-        word: impl Fn(T::Native) -> u64,
-    ) -> Option<Vec<u128>> {
-        let flip = if options.descending { u64::MAX } else { 0 };
-        let null = if options.nulls_first { 0 } else { u128::from(u8::MAX) << 120 };
-        let column = column.as_primitive::<T>();
-        let value = |v: T::Native| 1 << 120 | u128::from(word(v) ^ flip) << 56;
-        Some(match column.null_count() {
-            0 => column.values().iter().map(|v| value(*v)).collect(),
-            _ => column.iter().map(|v| v.map_or(null, value)).collect(),
-        })
+/// The prefixes of a column of numbers, dates or times. `None` for other types.
+fn prefixes(column: &ArrayRef, options: SortOptions) -> Option<Vec<u128>> {
+    struct Prefixes(SortOptions);
+    impl words::Visitor for Prefixes {
+        type Out = Vec<u128>;
+        fn visit<T: ArrowPrimitiveType>(
+            self,
+            column: &PrimitiveArray<T>,
+            word: impl Fn(T::Native) -> u64,
+        ) -> Vec<u128> {
+            let flip = if self.0.descending { u64::MAX } else { 0 };
+            let null = if self.0.nulls_first { 0 } else { u128::from(u8::MAX) << 120 };
+            let value = |v: T::Native| 1 << 120 | u128::from(word(v) ^ flip) << 56;
+            match column.null_count() {
+                0 => column.values().iter().map(|v| value(*v)).collect(),
+                _ => column.iter().map(|v| v.map_or(null, value)).collect(),
+            }
+        }
     }
-    const SIGN: u64 = 1 << 63;
-    let signed = |v: i64| v as u64 ^ SIGN;
-    let float = |v: f64| {
-        let bits = if v.is_nan() { f64::NAN.to_bits() } else { v.to_bits() };
-        if bits & SIGN == 0 { bits ^ SIGN } else { !bits }
-    };
-    match column.data_type() {
-        DataType::Int8 => each::<Int8Type>(column, options, |v| signed(v.into())),
-        DataType::Int16 => each::<Int16Type>(column, options, |v| signed(v.into())),
-        DataType::Int32 => each::<Int32Type>(column, options, |v| signed(v.into())),
-        DataType::Int64 => each::<Int64Type>(column, options, signed),
-        DataType::UInt8 => each::<UInt8Type>(column, options, u64::from),
-        DataType::UInt16 => each::<UInt16Type>(column, options, u64::from),
-        DataType::UInt32 => each::<UInt32Type>(column, options, u64::from),
-        DataType::UInt64 => each::<UInt64Type>(column, options, |v| v),
-        DataType::Date32 => each::<Date32Type>(column, options, |v| signed(v.into())),
-        DataType::Float32 => each::<Float32Type>(column, options, |v| float(v.into())),
-        DataType::Float64 => each::<Float64Type>(column, options, float),
-        _ => None,
-    }
+    words::visit(column, Prefixes(options))
 }
 
 fn prefix(row: &[u8]) -> u128 {
