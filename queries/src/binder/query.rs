@@ -28,12 +28,34 @@ use expressions::functions::json::Holds;
 pub(super) type Inputs = Vec<(Rel, Vec<ColumnId>)>;
 
 /// The rows wanted of a query.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Range {
     pub skip: usize,
     pub fetch: Option<usize>,
     /// In the place of `fetch`: so many of a hundred rows.
     pub percent: Option<f64>,
+    /// In the place of `skip`: a number that a subquery gives.
+    pub skip_of: Option<Expr>,
+    /// In the place of `fetch`: a number that a subquery gives.
+    pub fetch_of: Option<Expr>,
+}
+
+/// The rows that a LIMIT or an OFFSET says.
+enum Count {
+    /// A constant; `None` for NULL.
+    Constant(Option<usize>),
+    /// What a subquery gives: no number below 0, and never NULL.
+    Computed(Expr),
+}
+
+impl Count {
+    /// The constant, or else the expression.
+    fn parts(self) -> (Option<usize>, Option<Expr>) {
+        match self {
+            Count::Constant(number) => (number, None),
+            Count::Computed(e) => (None, Some(e)),
+        }
+    }
 }
 
 impl<'a> Binder<'a> {
@@ -92,7 +114,7 @@ impl<'a> Binder<'a> {
     }
 
     fn body_of(&mut self, query: &Query, outer: Option<&Env<'_>>, ctes: Option<&Ctes<'_>>) -> Result<Bound> {
-        let range = self.range(query.limit_clause.as_ref(), query.fetch.as_ref())?;
+        let range = self.range(query.limit_clause.as_ref(), query.fetch.as_ref(), ctes)?;
         let order_by = query.order_by.as_ref();
         if let SetExpr::Select(select) = query.body.as_ref() {
             return self.select(select, order_by, range, outer, ctes);
@@ -149,44 +171,51 @@ impl<'a> Binder<'a> {
     }
 
     /// The rows that LIMIT, or FETCH FIRST, and OFFSET leave.
-    pub(super) fn range(&mut self, clause: Option<&LimitClause>, first: Option<&Fetch>) -> Result<Range> {
+    pub(super) fn range(
+        &mut self,
+        clause: Option<&LimitClause>,
+        first: Option<&Fetch>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Range> {
         let (limit, offset) = match clause {
             Some(LimitClause::LimitOffset { limit, offset, .. }) => (limit.as_ref(), offset.as_ref()),
             _ => (None, None),
         };
-        let skip = match offset {
-            Some(offset) => self.count(&offset.value, "OFFSET")?.unwrap_or(0),
-            None => 0,
+        let (skip, skip_of) = match offset {
+            Some(offset) => self.count(&offset.value, "OFFSET", 0, ctes)?.parts(),
+            None => (None, None),
         };
+        let skip = skip.unwrap_or(0);
         if let (Some(share), None) = (limit.and_then(limits::share), first) {
             let percent = share.and_then(|digits| digits.parse::<f64>().ok());
             let percent = percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| {
                 Error::Invalid("LIMIT … % takes a number from 0 to 100".into()).at_word("LIMIT")
             })?;
-            return Ok(Range { skip, fetch: None, percent: Some(percent) });
+            return Ok(Range { skip, skip_of, percent: Some(percent), ..Range::default() });
         }
-        let fetch = match (limit, first) {
+        let mut count = |e: &Ast, clause| self.count(e, clause, i64::MAX, ctes).map(Count::parts);
+        let (fetch, fetch_of) = match (limit, first) {
             (Some(_), Some(_)) => {
                 return Err(Error::Invalid("LIMIT and FETCH FIRST in one query".into()).at_word("FETCH"));
             }
-            (Some(limit), None) => self.count(limit, "LIMIT")?,
-            (None, Some(Fetch { quantity: Some(count), .. })) => self.count(count, "FETCH FIRST")?,
-            (None, Some(Fetch { quantity: None, .. })) => Some(1),
-            (None, None) => None,
+            (Some(limit), None) => count(limit, "LIMIT")?,
+            (None, Some(Fetch { quantity: Some(quantity), .. })) => count(quantity, "FETCH FIRST")?,
+            (None, Some(Fetch { quantity: None, .. })) => (Some(1), None),
+            (None, None) => (None, None),
         };
-        Ok(Range { skip, fetch, percent: None })
+        Ok(Range { skip, fetch, skip_of, fetch_of, percent: None })
     }
 
     /// A range of the rows.
     pub(super) fn limited(&mut self, rel: Rel, range: Range) -> Result<Rel> {
-        let Range { skip, fetch, percent } = range;
-        let Some(percent) = percent else {
+        let Range { skip, fetch, percent, skip_of, fetch_of } = range;
+        if percent.is_none() && skip_of.is_none() && fetch_of.is_none() {
             return Ok(match (skip, fetch) {
                 (0, None) => rel,
                 (skip, fetch) => Rel::Limit(Limit { input: Box::new(rel), skip, fetch }),
             });
-        };
-        // Rows are numbered in their order, and counted.
+        }
+        // Rows are numbered in their order, and counted for a share of them.
         let (input, keys) = match rel {
             Rel::Sort(Sort { input, keys, fetch: None }) => (input, keys),
             other => (Box::new(other), vec![]),
@@ -196,30 +225,55 @@ impl<'a> Binder<'a> {
         };
         let one = Expr::literal(ScalarValue::Int64(Some(1)));
         let call = |function, args| WindowCall::new(function, args, keys.len());
-        let calls =
-            [call(WindowFunction::RowNumber, vec![]), call(WindowFunction::Aggregate(count), vec![one])];
-        let [row, all] = ["row", "rows"].map(|name| self.columns.add(name, DataType::Int64));
-        let calls = [row, all].into_iter().zip(calls).collect();
+        let number = |n: i64| Expr::literal(ScalarValue::Int64(Some(n)));
+        let constant = |n: usize| number(i64::try_from(n).unwrap_or(i64::MAX));
+        let row = self.columns.add("row", DataType::Int64);
+        let mut calls = vec![(row, call(WindowFunction::RowNumber, vec![]))];
+        let wanted = match percent {
+            Some(percent) => {
+                let all = self.columns.add("rows", DataType::Int64);
+                calls.push((all, call(WindowFunction::Aggregate(count), vec![one])));
+                let share = Expr::literal(ScalarValue::Float64(Some(percent / 100.0)));
+                let wanted = self.types.binary(self.columns.read(all), Operator::Multiply, share)?;
+                let wanted = self.call_named("floor", vec![wanted])?;
+                Some(self.types.cast(wanted, &DataType::Int64, false)?)
+            }
+            None => fetch_of.or(fetch.map(constant)),
+        };
         let window = Rel::Window(Window { input, partition: vec![], order: keys.clone(), calls });
-        let share = Expr::literal(ScalarValue::Float64(Some(percent / 100.0)));
-        let wanted = self.types.binary(self.columns.read(all), Operator::Multiply, share)?;
-        let wanted = self.call_named("floor", vec![wanted])?;
-        let wanted = self.types.cast(wanted, &DataType::Int64, false)?;
-        let skip = Expr::literal(ScalarValue::Int64(Some(i64::try_from(skip).unwrap_or(i64::MAX))));
+        let skip = skip_of.unwrap_or(constant(skip));
         let place = self.types.binary(self.columns.read(row), Operator::Minus, skip)?;
-        let zero = Expr::literal(ScalarValue::Int64(Some(0)));
-        let predicates = vec![
-            self.types.binary(place.clone(), Operator::Gt, zero)?,
-            self.types.binary(place, Operator::LtEq, wanted)?,
-        ];
+        let mut predicates = vec![self.types.binary(place.clone(), Operator::Gt, number(0))?];
+        if let Some(wanted) = wanted {
+            predicates.push(self.types.binary(place, Operator::LtEq, wanted)?);
+        }
         Ok(sorted(Rel::Filter(Filter { input: Box::new(window), predicates }), keys))
     }
 
-    /// A constant number of rows; `None` for NULL.
-    fn count(&mut self, e: &Ast, clause: &'static str) -> Result<Option<usize>> {
+    /// A number of rows. A NULL that a subquery gives counts as `of_null`.
+    fn count(
+        &mut self,
+        e: &Ast,
+        clause: &'static str,
+        of_null: i64,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Count> {
         let scope = Scope::default();
-        let value = self.expr(e, &Env::of(&scope, clause))?;
-        count(&value, e, clause).map_err(|error| error.at(e.span()))
+        let value = self.expr(e, &Env { ctes, ..Env::of(&scope, clause) })?;
+        if !value.has_subquery() {
+            return count(&value, e, clause).map(Count::Constant).map_err(|error| error.at(e.span()));
+        }
+        if !value.data_type.is_integer() && !value.data_type.is_null() {
+            let shown = expressions::text::shown(&value.data_type);
+            let message =
+                format!("{clause} takes a whole number, and {e} is a {shown}\n  help: a CAST may help");
+            return Err(Error::Invalid(message).at(e.span()));
+        }
+        // A number below 0 is an error of the first cast.
+        let number = self.types.cast(value, &DataType::UInt64, false)?;
+        let number = self.types.cast(number, &DataType::Int64, false)?;
+        let of_null = Expr::literal(ScalarValue::Int64(Some(of_null)));
+        self.call_named("coalesce", vec![number, of_null]).map(Count::Computed)
     }
 
     fn values(

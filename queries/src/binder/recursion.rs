@@ -159,7 +159,7 @@ impl Binder<'_> {
         let (inputs, fields) = aligned.map_err(|error| error.at(begin(parts.term)))?;
         let bound = united(inputs, fields, parts.is_all);
         let query = cte.query;
-        let range = self.range(query.limit_clause.as_ref(), query.fetch.as_ref())?;
+        let range = self.range(query.limit_clause.as_ref(), query.fetch.as_ref(), ctes)?;
         let rel = self.ordered(bound.rel, &bound.fields, query.order_by.as_ref(), cte.outer, ctes)?;
         Ok(Bound { rel: self.limited(rel, range)?, fields: bound.fields })
     }

@@ -77,13 +77,13 @@ impl Binder<'_> {
             return Ok(Rel::Filter(Filter { input: Box::new(rel), predicates }));
         }
         let range = match (is_share, percent) {
-            (true, percent) => Range { skip: 0, fetch: None, percent },
+            (true, percent) => Range { percent, ..Range::default() },
             (false, _) => {
                 let Ok(rows) = digits.parse::<usize>() else {
                     let message = format!("TABLESAMPLE takes a whole number of rows, and not {digits}");
                     return Err(Error::Invalid(message));
                 };
-                Range { skip: 0, fetch: Some(rows), percent: None }
+                Range { fetch: Some(rows), ..Range::default() }
             }
         };
         let key = SortKey { expr: chance, descending: false, nulls_first: false };

@@ -52,10 +52,11 @@ pub fn query(q: &Query) -> Flow {
     }
 }
 
-/// A LIMIT says how many rows are wanted, and depends on none of them.
+/// A LIMIT says how many rows are wanted, and depends on none of them. A subquery sees none.
 fn constant_limit(e: &Expr) -> Flow {
-    let column = visitors::any_expression(e, &mut |e| {
-        matches!(e, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_))
+    let mut column = false;
+    visitors::change_outside_subqueries(&mut e.clone(), &mut |e| {
+        column |= matches!(e, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
     });
     refuse_if(column, "", "a LIMIT or OFFSET that is not constant").map_break(|error| error.at(e.span()))
 }
