@@ -4,10 +4,10 @@ use datafusion_expr::Operator;
 use expressions::functions::quantified;
 use sqlparser::ast::{BinaryOperator, Expr as Ast, Query};
 
-use super::Binder;
 use super::expr::operator;
 use super::query::mapped;
-use super::scope::Env;
+use super::scope::{Env, Field};
+use super::{Binder, Bound};
 use crate::algebra::{Aggregate, Call, ColumnId, Expr, Kind, Rel, SortKey, Subquery, SubqueryKind};
 use crate::error::{Error, Result};
 use crate::types::aggregates::is_ordered;
@@ -92,6 +92,15 @@ impl Binder<'_> {
         self.quantified(left, op, is_all, query, env)
     }
 
+    /// A query of one column, which has the columns of another one as a struct.
+    fn as_rows(&mut self, bound: Bound) -> Result<Bound> {
+        let columns = bound.fields.iter().map(|field| self.columns.read(field.id)).collect();
+        let row = self.call_named("struct", columns)?;
+        let id = self.columns.add_of("row", &row);
+        let fields = vec![Field { id, name: "row".into() }];
+        Ok(Bound { rel: mapped(bound.rel, vec![(id, row)]), fields })
+    }
+
     /// Whether a comparison with the rows of a query is true for one of them, or for all.
     pub(super) fn quantified(
         &mut self,
@@ -105,14 +114,18 @@ impl Binder<'_> {
         while let Ast::Nested(inner) = left {
             left = inner;
         }
+        let mut bound = self.query(query, Some(env), env.ctes)?;
         let values = match left {
-            Ast::Tuple(values) => self.exprs(values, env)?,
+            // Rows in an order are values as a whole, as `(a, b) < (c, d)` compares them.
+            Ast::Tuple(parts) if parts.len() == bound.fields.len() && is_of_order(op) && parts.len() > 1 => {
+                bound = self.as_rows(bound)?;
+                vec![self.expr(left, env)?]
+            }
+            // One column has to hold rows.
+            Ast::Tuple(parts) if parts.len() > 1 && bound.fields.len() != 1 => self.exprs(parts, env)?,
+            Ast::Tuple(parts) if parts.len() == 1 => self.exprs(parts, env)?,
             one => vec![self.expr(one, env)?],
         };
-        if values.len() > 1 && op != Operator::Eq {
-            return Err(Error::Unsupported(format!("rows compared by {op} with those of a subquery")));
-        }
-        let bound = self.query(query, Some(env), env.ctes)?;
         if bound.fields.len() != values.len() {
             return Err(Error::Invalid(format!(
                 "the subquery has {} columns, and is compared with {}",
@@ -142,6 +155,11 @@ impl Binder<'_> {
         };
         Ok(subquery_of(kind, rel, columns))
     }
+}
+
+/// Whether a comparison asks which of two values comes first.
+fn is_of_order(op: Operator) -> bool {
+    matches!(op, Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq)
 }
 
 /// The order of the rows of a query.
