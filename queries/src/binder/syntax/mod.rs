@@ -2,11 +2,13 @@
 //! expression stays the same: it may be the name of a column.
 //!
 //! - [`unsupported`]: clauses that are refused by name.
+//! - [`collations`]: COLLATE NOCASE of what is compared or put in order.
 //! - [`commas`]: joins whose condition reaches back over a comma.
 //! - [`distinct`]: how far the right side of IS DISTINCT FROM reaches.
 //! - [`grouping`]: GROUP BY with tuples, ROLLUP, CUBE and GROUPING SETS.
 //! - [`intervals`]: INTERVAL literals, when one is bound.
 
+pub mod collations;
 pub mod commas;
 pub mod distinct;
 pub mod grouping;
@@ -71,6 +73,7 @@ impl VisitorMut for Prepare {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        collations::of_query(query);
         placed(unsupported::query(query), || begin(query.span()))
     }
 
@@ -79,10 +82,12 @@ impl VisitorMut for Prepare {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        collations::of_expr(expr);
         placed(unsupported::expr(expr), || expr.span())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        collations::of_select(select);
         placed(unsupported::select(select), || select.select_token.0.span)
     }
 

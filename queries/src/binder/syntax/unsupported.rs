@@ -156,7 +156,11 @@ pub fn table_factor(t: &TableFactor) -> Flow {
 /// Expressions.
 pub fn expr(e: &Expr) -> Flow {
     match e {
-        Expr::Collate { .. } => refuse_if(true, "COLLATE", "COLLATE"),
+        Expr::Collate { .. } => refuse_if(
+            true,
+            "COLLATE",
+            "COLLATE but for NOCASE of an operand of a comparison or a key of ORDER BY; lower(x) makes texts alike",
+        ),
         Expr::Convert { .. } => refuse_if(true, "", "CONVERT; write CAST"),
         _ => ControlFlow::Continue(()),
     }
