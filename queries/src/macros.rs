@@ -6,6 +6,7 @@
 //! mean. There it is the call of [`ARGUMENT`], and around all that the macro stands for is one of [`VALUE`]. Both have
 //! the same number. The binder looks for the names of the argument where the latter stands.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 
 use sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    Query, Select, SelectItem, Spanned, Subscript, TableAlias, TableFactor, Value, Visit, Visitor,
-    VisitorMut,
+    ObjectName, Query, Select, SelectItem, Spanned, Subscript, TableAlias, TableFactor, Value, Visit,
+    Visitor, VisitorMut,
 };
 use sqlparser::tokenizer::Span;
 
@@ -144,7 +145,8 @@ impl Macros {
     /// The macro that an expression calls.
     fn called(&self, e: &Expr) -> Option<&Arc<Macro>> {
         let Expr::Function(function) = e else { return None };
-        self.scalar.get(&plain_name(function)?.to_lowercase())
+        let name = function.name.0.last()?.as_ident()?;
+        self.scalar.get(&name.value.to_lowercase())
     }
 
     /// The macro that a relation in FROM calls.
@@ -296,6 +298,16 @@ fn plain_name(function: &Function) -> Option<&str> {
     }
 }
 
+/// The column before the point of `x.m()`, which is the first argument.
+fn before_point(name: &ObjectName) -> Option<Expr> {
+    let parts: Option<Vec<Ident>> = name.0.iter().map(|part| part.as_ident().cloned()).collect();
+    match parts?.as_slice() {
+        [] | [_] => None,
+        [column, _] => Some(Expr::Identifier(column.clone())),
+        [path @ .., _] => Some(Expr::CompoundIdentifier(path.to_vec())),
+    }
+}
+
 /// Puts what macros stand for in the place of calls, from the outside in.
 struct Calls<'a> {
     macros: &'a Macros,
@@ -380,7 +392,11 @@ impl Calls<'_> {
             FunctionArguments::List(list)
                 if is_bare && list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
             {
-                match (self.body(called, &list.args, name.span())?, over) {
+                let mut args = Cow::Borrowed(list.args.as_slice());
+                if let Some(first) = before_point(name) {
+                    args.to_mut().insert(0, FunctionArg::Unnamed(FunctionArgExpr::Expr(first)));
+                }
+                match (self.body(called, &args, name.span())?, over) {
                     (Body::Expr(value), None) => Ok(Expr::Nested(value)),
                     (Body::Query(query), None) => Ok(Expr::Subquery(query)),
                     // It is that of the one function that the macro stands for.

@@ -5,9 +5,9 @@
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
-//! - `aliases`, `comprehensions`, `described`, `exclude`, `filters`, `free_names`, `froms`, `joins`, `limits`,
-//!   `materialized`, `named_tables`, `powers`, `samples`, `stars`, `structs`, `trailing_commas`, `values`: what the parser
-//!   reads in another dialect alone, or not at all.
+//! - `aliases`, `comprehensions`, `described`, `exclude`, `filters`, `free_names`, `froms`, `grouping`, `joins`, `limits`,
+//!   `materialized`, `methods`, `named_tables`, `powers`, `samples`, `stars`, `structs`, `trailing_commas`, `values`: what
+//!   the parser reads in another dialect alone, or not at all.
 //!   `said`: the tokens that they look at.
 
 mod aliases;
@@ -20,9 +20,11 @@ pub(crate) mod exclude;
 mod filters;
 mod free_names;
 mod froms;
+mod grouping;
 pub(crate) mod joins;
 pub(crate) mod limits;
 mod materialized;
+pub(crate) mod methods;
 mod named_tables;
 pub mod pivots;
 mod powers;
@@ -230,12 +232,12 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     };
     let tokens = trailing_commas::taken_out(tokens);
     let tokens = values::behind_quantifiers(powers::carets(tokens));
-    let tokens = structs::in_angles(filters::with_where(free_names::unreserved(tokens)));
+    let tokens = structs::in_angles(filters::with_where(methods::named(free_names::unreserved(tokens))));
     let tokens = exclude::into_orders(tokens);
     let (tokens, wishes) = materialized::taken_out(tokens);
     let tokens = named_tables::selected(tokens);
-    let tokens = froms::selected(described::called(tokens));
-    let tokens = samples::named(limits::percent(stars::like(aliases::behind(tokens))))?;
+    let tokens = froms::selected(described::called(grouping::read(tokens)));
+    let tokens = samples::named(limits::percent(stars::unpacked(stars::like(aliases::behind(tokens)))))?;
     let tokens = pivots::selected(joins::global(tokens)?)?;
     let reads = readers::occurs(&tokens);
     let keyed = using_key(&tokens);
@@ -247,6 +249,11 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     })?;
     if !wishes.is_empty() {
         parsed.as_mut().iter_mut().filter_map(Statement::query_mut).for_each(|query| wishes.put_into(query));
+    }
+    for query in parsed.as_mut().iter_mut().filter_map(Statement::query_mut) {
+        if let ControlFlow::Break(error) = methods::called(Arc::make_mut(query)) {
+            return Err(error);
+        }
     }
     if reads {
         for query in parsed.as_mut().iter_mut().filter_map(Statement::query_mut) {
@@ -393,7 +400,7 @@ fn relation(parser: &mut Parser) -> Result<Arc<Query>> {
         return Ok(inner);
     }
     if let Token::Word(w) = parser.peek_token().token
-        && matches!(w.keyword, Keyword::SELECT | Keyword::WITH | Keyword::VALUES)
+        && matches!(w.keyword, Keyword::SELECT | Keyword::WITH | Keyword::VALUES | Keyword::FROM)
     {
         return query(parser);
     }

@@ -2,18 +2,22 @@
 
 use std::borrow::Cow;
 
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use sqlparser::ast::{
-    Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
-    ObjectNamePart, Select, SelectItem, Spanned, Value, WildcardAdditionalOptions,
+    Array, BinaryOperator, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, Spanned, Value, WildcardAdditionalOptions,
 };
 use sqlparser::tokenizer::Span;
 
-use super::scope::{Env, Field, Named};
+use super::scope::{Env, Field, Named, Scope};
 use super::wildcard::{self, Given};
-use super::{Binder, literal};
+use super::{Binder, literal, names};
 use crate::error::{Error, Result};
+use crate::names::same;
+use crate::parse::{calls, stars};
 use crate::{meant, visitors};
 
 /// An expression that stands for one column of `COLUMNS`.
@@ -93,6 +97,14 @@ impl Binder<'_> {
     /// # Errors
     /// It stands for no columns, or for several choices of them.
     pub(super) fn expanded(&mut self, e: &Ast, env: &Env<'_>) -> Result<Option<Vec<Expanded>>> {
+        if visitors::any_expression(e, &mut |e| is_unpacked(e)) {
+            let mut expr = e.clone();
+            visitors::try_outside_subqueries(&mut expr, &mut |e| self.unpacked(e, env))?;
+            if let Some(expanded) = self.expanded(&expr, env)? {
+                return Ok(Some(expanded));
+            }
+            return Ok(Some(vec![Expanded { name: names::of(e, env), expr }]));
+        }
         if !visitors::any_expression(e, &mut |e| matches!(e, Ast::Function(function) if is_columns(function)))
         {
             return Ok(None);
@@ -120,26 +132,59 @@ impl Binder<'_> {
         Ok(Some(expanded.collect()))
     }
 
+    /// Puts the columns of `*COLUMNS(…)` into the call or the list that it stands in.
+    fn unpacked(&mut self, e: &mut Ast, env: &Env<'_>) -> Result<()> {
+        match e {
+            Ast::Function(Function { args: FunctionArguments::List(list), .. }) => {
+                let mut args = Vec::with_capacity(list.args.len());
+                for arg in std::mem::take(&mut list.args) {
+                    match calls::unnamed(&arg) {
+                        Some(Ast::Function(function)) if is_named(function, stars::UNPACKED) => {
+                            let columns = self.written_columns(function, env)?.into_iter();
+                            args.extend(columns.map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))));
+                        }
+                        _ => args.push(arg),
+                    }
+                }
+                list.args = args;
+            }
+            Ast::Array(Array { elem: list, .. }) | Ast::InList { list, .. } => {
+                let mut items = Vec::with_capacity(list.len());
+                for item in std::mem::take(list) {
+                    match item {
+                        Ast::Function(function) if is_named(&function, stars::UNPACKED) => {
+                            items.extend(self.written_columns(&function, env)?);
+                        }
+                        item => items.push(item),
+                    }
+                }
+                *list = items;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn written_columns(&mut self, function: &Function, env: &Env<'_>) -> Result<Vec<Ast>> {
+        let place = function.name.span();
+        let fields = self.chosen(function, env).map_err(|error| error.at(place))?;
+        Ok(fields.iter().map(|field| written(field, place, env)).collect())
+    }
+
     /// The columns that `COLUMNS(…)` stands for.
     fn chosen(&mut self, function: &Function, env: &Env<'_>) -> Result<Vec<Field>> {
-        let takes =
-            || Error::Invalid("COLUMNS takes *, or a regular expression of names: COLUMNS('^price_')".into());
+        let takes = || {
+            let message = "COLUMNS takes *, a regular expression of names, a list of names, or a lambda: \
+                           COLUMNS('^price_'), COLUMNS(['a', 'b']), COLUMNS(lambda c: c LIKE 'price%')";
+            Error::Invalid(message.into())
+        };
         let all = |options: &WildcardAdditionalOptions| {
             if options.opt_ilike.is_some() {
                 let message =
                     "LIKE in COLUMNS\n  help: COLUMNS takes a regular expression: COLUMNS('^price_')";
                 return Err(Error::Unsupported(message.into()));
             }
-            let given = wildcard::all(options, env)?;
-            given
-                .into_iter()
-                .map(|column| match column {
-                    Given::Column(field) => Ok(field),
-                    Given::Replaced(..) | Given::Part(..) => {
-                        Err(Error::Unsupported("REPLACE in COLUMNS(*)".into()))
-                    }
-                })
-                .collect::<Result<Vec<Field>>>()
+            columns_of(wildcard::all(options, env)?)
         };
         let FunctionArguments::List(list) = &function.args else { return Err(takes()) };
         match list.args.as_slice() {
@@ -166,8 +211,57 @@ impl Binder<'_> {
                     None => Ok(fields),
                 }
             }
+            [FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(relation))] => {
+                let options = WildcardAdditionalOptions::default();
+                let kind = SelectItemQualifiedWildcardKind::ObjectName(relation.clone());
+                columns_of(self.of_name(&kind, &options, env)?)
+            }
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(names)))] if !names.elem.is_empty() => {
+                let mut fields = all(&WildcardAdditionalOptions::default())?;
+                let mut names = names.elem.iter().map(|name| match name {
+                    Ast::Value(value) => match &value.value {
+                        Value::SingleQuotedString(name) => Ok(name),
+                        _ => Err(takes()),
+                    },
+                    _ => Err(takes()),
+                });
+                let names = names.by_ref().collect::<Result<Vec<&String>>>()?;
+                for name in &names {
+                    if !fields.iter().any(|field| same(&field.name, name)) {
+                        return Err(Error::Name {
+                            message: format!("COLUMNS: there is no column '{name}'"),
+                            help: meant::column(name, fields.iter().map(|field| field.name.as_str())),
+                        });
+                    }
+                }
+                fields.retain(|field| names.iter().any(|name| same(&field.name, name)));
+                Ok(fields)
+            }
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(lambda))] if is_lambda(lambda) => {
+                let mut chosen = Vec::new();
+                for field in all(&WildcardAdditionalOptions::default())? {
+                    if self.is_chosen(lambda, &field.name)? {
+                        chosen.push(field);
+                    }
+                }
+                match chosen.is_empty() {
+                    true => Err(Error::Invalid("COLUMNS: the lambda is true for no name of a column".into())),
+                    false => Ok(chosen),
+                }
+            }
             _ => Err(takes()),
         }
+    }
+
+    /// Whether a lambda is true for a name: a list of the name that it filters keeps it.
+    fn is_chosen(&mut self, lambda: &Ast, name: &str) -> Result<bool> {
+        let names = Array { elem: vec![text(name)], named: false };
+        let kept = call("list_filter", vec![Ast::Array(names), lambda.clone()]);
+        let count = call("len", vec![kept]);
+        let scope = Scope::default();
+        let count = self.expr(&count, &Env::of(&scope, "COLUMNS"))?;
+        let count = self.types.constant(&count)?;
+        Ok(count.cast_to(&DataType::Int64).ok() == Some(ScalarValue::Int64(Some(1))))
     }
 
     /// Whether a name has something that a regular expression matches.
@@ -177,9 +271,58 @@ impl Binder<'_> {
     }
 }
 
+/// The columns that a star stands for.
+///
+/// # Errors
+/// It stands for something else too.
+fn columns_of(given: Vec<Given<'_>>) -> Result<Vec<Field>> {
+    let columns = given.into_iter().map(|column| match column {
+        Given::Column(field) => Ok(field),
+        Given::Replaced(..) => Err(Error::Unsupported("REPLACE in COLUMNS(*)".into())),
+        Given::Part(..) => Err(Error::Unsupported("fields of a struct in COLUMNS(…)".into())),
+    });
+    columns.collect()
+}
+
 /// Whether a call is `COLUMNS(…)`.
 fn is_columns(function: &Function) -> bool {
-    matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case("columns"))
+    is_named(function, "columns")
+}
+
+fn is_named(function: &Function, called: &str) -> bool {
+    matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case(called))
+}
+
+/// Whether an expression is `*COLUMNS(…)`.
+fn is_unpacked(e: &Ast) -> bool {
+    matches!(e, Ast::Function(function) if is_named(function, stars::UNPACKED))
+}
+
+/// Whether an expression is a lambda, which may be written with an arrow.
+fn is_lambda(e: &Ast) -> bool {
+    matches!(e, Ast::Lambda(_) | Ast::BinaryOp { op: BinaryOperator::Arrow, .. })
+}
+
+fn text(text: &str) -> Ast {
+    Ast::Value(Value::SingleQuotedString(text.into()).into())
+}
+
+fn call(name: &str, args: Vec<Ast>) -> Ast {
+    let args = args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))).collect();
+    Ast::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
 }
 
 /// A column as a name at this place of the text. The name of its relation stands before it where the name alone means

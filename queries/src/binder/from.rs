@@ -23,7 +23,7 @@ use crate::algebra::{
 use crate::error::{Error, Result};
 use crate::names::{alias_of, same};
 use crate::parse;
-use crate::parse::described::DESCRIBE;
+use crate::parse::described::{DESCRIBE, SUMMARIZE};
 use crate::parse::joins::{ByOrder, by_order};
 
 impl<'a> Binder<'a> {
@@ -106,10 +106,16 @@ impl<'a> Binder<'a> {
             TableFactor::Table { name, alias, args: Some(args), .. } => {
                 if let [FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Subquery(query)))] =
                     args.args.as_slice()
-                    && same(&parse::table_name(name), DESCRIBE)
                 {
-                    let described = self.described(query, outer, ctes)?;
-                    return self.relation(described, Some(DESCRIBE), alias.as_ref());
+                    let name = parse::table_name(name);
+                    if same(&name, DESCRIBE) {
+                        let described = self.described(query, outer, ctes)?;
+                        return self.relation(described, Some(DESCRIBE), alias.as_ref());
+                    }
+                    if same(&name, SUMMARIZE) {
+                        let summarized = self.summarized(query, outer, ctes)?;
+                        return self.relation(summarized, Some(SUMMARIZE), alias.as_ref());
+                    }
                 }
                 self.table_function(name, args, alias.as_ref(), beside)
             }

@@ -3,7 +3,7 @@
 use sqlparser::ast::{Expr as Ast, Ident, Value};
 
 use super::scope::{Env, Named};
-use crate::parse::{exclude, joins, limits};
+use crate::parse::{exclude, joins, limits, stars};
 use crate::visitors;
 
 /// The name of an expression without an alias: its text, in which columns have the spelling of whoever gave them theirs.
@@ -18,7 +18,7 @@ pub fn of(e: &Ast, env: &Env<'_>) -> String {
         Ast::Identifier(name) => name.value.clone(),
         Ast::CompoundIdentifier(parts) => parts.last().map(|part| part.value.clone()).unwrap_or_default(),
         other => {
-            let text = exclude::shown(other.to_string());
+            let text = stars::shown(exclude::shown(other.to_string()));
             // What the parser was given in another form: texts of values are as they are.
             let is_query =
                 |e: &Ast| matches!(e, Ast::Subquery(_) | Ast::Exists { .. } | Ast::InSubquery { .. });

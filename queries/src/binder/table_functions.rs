@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 use sqlparser::parser::Parser;
 
-use super::query::mapped;
+use super::query::{Range, mapped};
 use super::scope::{Ctes, Env, Field, Scope};
 use super::{Binder, Bound, sql_type};
 use crate::algebra::{Expr, Rel, Transform, Values};
@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::functions::table;
 use crate::meant;
 use crate::parse::{self, calls};
+use crate::summarize;
 use crate::types::series;
 use crate::visitors;
 
@@ -189,6 +190,21 @@ impl Binder<'_> {
         });
         let rows: Vec<_> = rows.collect();
         Ok(self.texts(&["column_name", "column_type", "null", "key", "default", "extra"], rows))
+    }
+
+    /// The figures of `SUMMARIZE`, a row for each column of a query.
+    pub(super) fn summarized(
+        &mut self,
+        query: &Query,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
+        let bound = self.query(query, outer, ctes)?;
+        let (rel, scope) = self.relation(bound, None, None)?;
+        let column = |field: &Field| (field.name.clone(), self.columns.get(field.id).data_type.clone());
+        let columns: Vec<_> = scope.shown().iter().map(|shown| column(&shown.field)).collect();
+        let select = summarize::rows(&columns)?;
+        self.select_over(&select, rel, scope, None, Range::default(), outer, ctes)
     }
 
     /// `transform('table', 'command', 'column TYPE, …')`.

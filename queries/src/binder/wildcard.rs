@@ -57,6 +57,7 @@ impl Binder<'_> {
         }
         let of = Ast::CompoundIdentifier(parts);
         let value = self.expr(&of, env)?;
+        let of_name = relation.clone();
         let DataType::Struct(fields) = &value.data_type else {
             let shown = expressions::text::shown(&value.data_type);
             let message =
@@ -64,7 +65,8 @@ impl Binder<'_> {
             return Err(Error::Invalid(message));
         };
         let names = fields.iter().map(|field| field.name().clone()).collect();
-        let parts = chosen(names, options)?.into_iter().map(|column| match column.replaced {
+        let is_of = |relation: &str, _: usize| same(relation, &of_name);
+        let parts = chosen(names, options, &is_of)?.into_iter().map(|column| match column.replaced {
             Some(e) => Given::Replaced(column.name, e),
             None => {
                 let name = Ast::Identifier(Ident::with_quote('"', fields[column.at].name()));
@@ -120,7 +122,7 @@ pub fn all<'q>(options: &'q WildcardAdditionalOptions, env: &Env<'_>) -> Result<
     if env.scope.relations().is_empty() {
         return Err(Error::Invalid("* stands for the columns of FROM, and there is no FROM".into()));
     }
-    given(fields, options)
+    given(fields, options, env, true)
 }
 
 /// The columns of `relation.*`.
@@ -136,12 +138,26 @@ fn of_relation<'q>(
         let help = (!known.is_empty()).then(|| format!("there are: {}", known.join(", ")));
         return Err(Error::Name { message: format!("there is no table '{name}' in FROM"), help });
     };
-    given(relation.fields.clone(), options)
+    given(relation.fields.clone(), options, env, false)
 }
 
-fn given<'q>(fields: Vec<Field>, options: &'q WildcardAdditionalOptions) -> Result<Vec<Given<'q>>> {
+fn given<'q>(
+    fields: Vec<Field>,
+    options: &'q WildcardAdditionalOptions,
+    env: &Env<'_>,
+    is_all: bool,
+) -> Result<Vec<Given<'q>>> {
     let names = fields.iter().map(|field| field.name.clone()).collect();
-    let columns = chosen(names, options)?.into_iter().map(|column| match column.replaced {
+    let is_of = |relation: &str, at: usize| {
+        // What USING has made of a column of each side is that of neither.
+        let mut shown = env.scope.shown().iter();
+        if is_all && shown.any(|shown| shown.is_merged && shown.field.id == fields[at].id) {
+            return false;
+        }
+        let relation = env.levels().find_map(|level| level.scope.relation_or_file(relation));
+        relation.is_some_and(|relation| relation.fields.iter().any(|field| field.id == fields[at].id))
+    };
+    let columns = chosen(names, options, &is_of)?.into_iter().map(|column| match column.replaced {
         Some(e) => Given::Replaced(column.name, e),
         None => Given::Column(Field { name: column.name, id: fields[column.at].id }),
     });
@@ -158,21 +174,27 @@ struct Chosen<'q> {
     replaced: Option<&'q Ast>,
 }
 
-/// Of names those that are not left out.
-fn chosen<'q>(names: Vec<String>, options: &'q WildcardAdditionalOptions) -> Result<Vec<Chosen<'q>>> {
-    let left_out: Vec<&Ident> = match &options.opt_exclude {
-        Some(ExcludeSelectItem::Single(name)) => vec![last(name)?],
-        Some(ExcludeSelectItem::Multiple(names)) => names.iter().map(last).collect::<Result<_>>()?,
+/// Of names those that are not left out. `is_of` says whether a relation has the column at a place.
+fn chosen<'q>(
+    names: Vec<String>,
+    options: &'q WildcardAdditionalOptions,
+    is_of: &dyn Fn(&str, usize) -> bool,
+) -> Result<Vec<Chosen<'q>>> {
+    let left_out: Vec<(Option<&Ident>, &Ident)> = match &options.opt_exclude {
+        Some(ExcludeSelectItem::Single(name)) => vec![excluded(name)?],
+        Some(ExcludeSelectItem::Multiple(names)) => names.iter().map(excluded).collect::<Result<_>>()?,
         None => Vec::new(),
     };
     let except = options
         .opt_except
         .iter()
-        .flat_map(|e| std::iter::once(&e.first_element).chain(&e.additional_elements));
+        .flat_map(|e| std::iter::once(&e.first_element).chain(&e.additional_elements))
+        .map(|name| (None, name));
     let mut columns: Vec<(usize, String)> = names.into_iter().enumerate().collect();
-    for name in left_out.into_iter().chain(except) {
+    for (relation, name) in left_out.into_iter().chain(except) {
         let before = columns.len();
-        columns.retain(|(_, known)| !same(known, &name.value));
+        let is_meant = |at: usize| relation.is_none_or(|relation| is_of(&relation.value, at));
+        columns.retain(|(at, known)| !(same(known, &name.value) && is_meant(*at)));
         if columns.len() == before {
             return Err(missing(name, "EXCLUDE"));
         }
@@ -210,9 +232,12 @@ fn missing(name: &Ident, clause: &str) -> Error {
     .at(name.span)
 }
 
-fn last(name: &ObjectName) -> Result<&Ident> {
-    name.0
-        .last()
-        .and_then(|part| part.as_ident())
-        .ok_or_else(|| Error::Invalid(format!("EXCLUDE takes names of columns, and {name} is none")))
+/// The column that EXCLUDE names, and the relation that stands before it.
+fn excluded(name: &ObjectName) -> Result<(Option<&Ident>, &Ident)> {
+    let parts: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
+    match parts.as_deref() {
+        Some([column]) => Ok((None, *column)),
+        Some([relation, column]) => Ok((Some(*relation), *column)),
+        _ => Err(Error::Invalid(format!("EXCLUDE takes names of columns, and {name} is none"))),
+    }
 }

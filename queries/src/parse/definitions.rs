@@ -1,5 +1,6 @@
 //! Statements that define names and settings of a session: `CREATE`, `DROP`, `SET` and `RESET`.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sqlparser::ast::Expr;
@@ -7,7 +8,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use super::{Query, Statement, query};
+use super::{Query, Statement, methods, query};
 use crate::error::{Error, Result, syntax};
 use crate::macros::{Body, Form, Macro, Parameter};
 
@@ -129,10 +130,17 @@ fn forms(parser: &mut Parser, name: String) -> Result<Macro> {
         }
         is_table = is_query;
         let begin = parser.index();
-        let body = match is_query {
+        let mut body = match is_query {
             true => Body::Query(Box::new(Arc::unwrap_or_clone(query(parser)?))),
             false => Body::Expr(Box::new(parser.parse_expr().map_err(wrong)?)),
         };
+        let called = match &mut body {
+            Body::Query(query) => methods::called(query.as_mut()),
+            Body::Expr(e) => methods::called(e.as_mut()),
+        };
+        if let ControlFlow::Break(error) = called {
+            return Err(error);
+        }
         forms.push(Form { parameters, body, size: parser.index().saturating_sub(begin) });
         if !parser.consume_token(&Token::Comma) {
             return Ok(Macro { name, is_table, forms });

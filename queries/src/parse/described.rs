@@ -1,5 +1,5 @@
-//! `FROM (DESCRIBE t)`: the parser reads no statement there. Here it is `FROM describe((SELECT * FROM t))`, a table
-//! function of a query.
+//! `FROM (DESCRIBE t)` and `FROM (SUMMARIZE t)`: the parser reads no statement there. Here it is
+//! `FROM describe((SELECT * FROM t))`, a table function of a query.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,29 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use super::said::Said;
 
-/// The name of that function.
+/// The names of these functions.
 pub const DESCRIBE: &str = "describe";
+/// The other one.
+pub const SUMMARIZE: &str = "summarize";
 
 /// Words behind which a table may stand, besides a comma.
 const BEFORE: [&str; 2] = ["FROM", "JOIN"];
 /// Words that a query begins with.
 const QUERY: [&str; 6] = ["SELECT", "WITH", "FROM", "VALUES", "PIVOT", "UNPIVOT"];
 
-/// The tokens of a text with calls of that function.
+/// The tokens of a text with calls of these functions.
 pub fn called(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let said = Said::of(&tokens);
     // What is put before the token at a place, or in its place.
     let mut edits: BTreeMap<usize, (bool, Vec<Token>)> = BTreeMap::new();
     for at in 2..said.len() {
         let opens = said.token(at - 1) == Some(&Token::LParen);
-        if !opens || !said.is_one(at, &["DESCRIBE", "DESC"]) {
+        let called = match () {
+            () if said.is_one(at, &["DESCRIBE", "DESC"]) => DESCRIBE,
+            () if said.is(at, "SUMMARIZE") => SUMMARIZE,
+            () => continue,
+        };
+        if !opens || said.token(at + 1) == Some(&Token::RParen) {
             continue;
         }
         let stands = said.is_behind(at - 1, &BEFORE) || said.token(at - 2) == Some(&Token::Comma);
@@ -37,7 +44,7 @@ pub fn called(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 select.push(Token::LParen);
                 closing.push(Token::RParen);
             }
-            edits.insert(said.before(at - 1).len(), (false, vec![word(DESCRIBE), Token::LParen]));
+            edits.insert(said.before(at - 1).len(), (false, vec![word(called), Token::LParen]));
             edits.insert(said.before(at).len(), (true, select));
             edits.insert(said.before(end).len(), (false, closing));
         }
@@ -74,7 +81,9 @@ mod tests {
                 "FROM (DESCRIBE FROM (DESC t)) WHERE a",
                 "SELECT * FROM describe((SELECT * FROM (FROM describe((SELECT * FROM t))))) WHERE a",
             ),
+            ("SELECT a FROM (SUMMARIZE t) s", "SELECT a FROM summarize((SELECT * FROM t)) s"),
             ("SELECT (describe + 1) FROM t", "SELECT (describe + 1) FROM t"),
+            ("SELECT a FROM (summarize)", "SELECT a FROM (summarize)"),
         ] {
             let Ok(Statement::Query(query)) = parse(text) else { panic!("no query: {text}") };
             assert_eq!(query.to_string(), read, "{text}");
