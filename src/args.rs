@@ -377,6 +377,9 @@ pub struct Execution {
     /// spread over the workers by its keys, and in a single process all but tiny ones. 16MiB if not given.
     #[arg(long, value_name = "SIZE", value_parser = session::variables::size)]
     pub broadcast_limit: Option<u64>,
+    /// The time zone in which instants have their dates, times and texts, by its name (Europe/Berlin). UTC if not given.
+    #[arg(long, value_name = "ZONE", value_parser = session::variables::time_zone)]
+    pub time_zone: Option<String>,
     /// Allow transform() to start commands.
     #[arg(long)]
     pub allow_scripts: bool,

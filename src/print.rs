@@ -49,8 +49,12 @@ impl Output for StandardOutput {
 }
 
 /// The writer of a result to standard output. Without a form it takes the usual one: a table on a terminal, csv
-/// elsewhere. `plan` is that of [`writers::writer`].
-pub fn writer(format: Option<ResultFormat>, plan: Option<usize>) -> Result<Box<dyn ResultWriter>> {
+/// elsewhere. `plan` and `time_zone` are those of [`writers::writer`].
+pub fn writer(
+    format: Option<ResultFormat>,
+    plan: Option<usize>,
+    time_zone: &str,
+) -> Result<Box<dyn ResultWriter>> {
     let is_terminal = std::io::stdout().is_terminal();
     let usual = if is_terminal { ResultFormat::Table } else { ResultFormat::Csv };
     let format = format.unwrap_or(usual);
@@ -61,7 +65,8 @@ pub fn writer(format: Option<ResultFormat>, plan: Option<usize>) -> Result<Box<d
         )));
     }
     let compression = writers::usual_compression(format);
-    writers::writer(format, Box::new(StandardOutput::new()), compression, terminal::table_options(), plan)
+    let out = Box::new(StandardOutput::new());
+    writers::writer(format, out, compression, terminal::table_options(), plan, time_zone)
 }
 
 /// Prints a text on standard output. On a terminal, characters that it would obey are escaped.

@@ -333,7 +333,7 @@ impl<'a> QueryCommand<'a> {
     fn writer(&self, statement: &Statement) -> anyhow::Result<Box<dyn ResultWriter>> {
         let plan = before_operators(statement);
         let Some(path) = &self.run.output else {
-            return Ok(print::writer(self.run.format, plan)?);
+            return Ok(print::writer(self.run.format, plan, &self.session.settings().time_zone)?);
         };
         let to = self.target(path)?;
         if to.dataset {

@@ -15,6 +15,7 @@ pub fn resolve(run: &args::Execution, read_ahead: Option<u16>, open: OpenOptions
         read_ahead: read_ahead.map_or(usual.read_ahead, usize::from),
         memory_limit: memory_limit(run),
         broadcast_bytes: run.broadcast_limit.unwrap_or(usual.broadcast_bytes),
+        time_zone: run.time_zone.clone().unwrap_or(usual.time_zone),
         allow_scripts: run.allow_scripts,
         open,
         ..usual

@@ -214,16 +214,16 @@ impl Shell {
 
     /// The writer of the next result.
     fn writer(&self, statement: &Statement) -> anyhow::Result<Box<dyn ResultWriter>> {
-        let plan = before_operators(statement);
+        let (plan, zone) = (before_operators(statement), self.session.settings().time_zone.clone());
         match &self.output {
             Some((path, file)) => {
                 let usual = ResultFormat::by_suffix(path).unwrap_or(ResultFormat::Csv);
-                Ok(pager::to_file(self.mode.unwrap_or(usual), path, file, plan)?)
+                Ok(pager::to_file(self.mode.unwrap_or(usual), path, file, plan, &zone)?)
             }
             None if self.is_interactive => {
-                Ok(self.pager.writer(self.mode, self.width, self.max_rows, plan)?)
+                Ok(self.pager.writer(self.mode, self.width, self.max_rows, plan, &zone)?)
             }
-            None => Ok(print::writer(self.mode, plan)?),
+            None => Ok(print::writer(self.mode, plan, &zone)?),
         }
     }
 }

@@ -21,12 +21,13 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
     let sources = tables::sources(&w.input)?;
     let settings = settings::resolve(&w.run, None, sources.open.clone());
     engine::context::memory::set_limit(settings.memory_limit);
+    let time_zone = settings.time_zone.clone();
     let session = Session::new(settings).with_tables(sources.tables()?);
     let mut watch = session.watch(&w.sql)?;
     let mut last = Instant::now();
     loop {
         if let Some(changes) = watch.poll()? {
-            print_changes(&changes)?;
+            print_changes(&changes, &time_zone)?;
             warn(watch.skipped());
             last = Instant::now();
         }
@@ -48,10 +49,10 @@ fn closed_within(time: Duration) -> bool {
     polled > 0 && output.revents & (libc::POLLERR | libc::POLLHUP) != 0
 }
 
-/// Prints each row that came or went as a JSON line with `__diff`.
-fn print_changes(changes: &[RecordBatch]) -> anyhow::Result<()> {
+/// Prints each row that came or went as a JSON line with `__diff`, and instants with the offset of a time zone.
+fn print_changes(changes: &[RecordBatch], time_zone: &str) -> anyhow::Result<()> {
     for change in changes {
-        let mut writer = print::writer(Some(ResultFormat::Jsonl), None)?;
+        let mut writer = print::writer(Some(ResultFormat::Jsonl), None, time_zone)?;
         writer.begin(&change.schema())?;
         writer.batch(change)?;
         writer.end()?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use process::palais;
 use several::{succeed, text};
 
 #[path = "support/process.rs"]
@@ -106,4 +107,119 @@ fn all_processes_have_the_time_of_the_query() {
                FROM range(1000)";
     let several = succeed(&["cluster", "run", "--local", "2", "--format", "csv", sql]).stdout;
     assert_eq!(several.lines().nth(1), Some("1,1,true"), "{several}");
+}
+
+/// The time zone of a session with another offset in summer.
+const BERLIN: &str = "SET TimeZone = 'Europe/Berlin'";
+
+#[test]
+fn results_are_printed_with_the_offset_of_the_zone() {
+    let sql = "SELECT TIMESTAMPTZ '2024-01-01 10:00Z' AS a, [TIMESTAMPTZ '2024-07-01 10:00:00.5Z'] AS b, \
+               {'c': TIMESTAMP '2024-01-01 10:00'} AS d";
+    for (format, expected) in [
+        (
+            "csv",
+            "a,b,d\n2024-01-01T11:00:00+01:00,[2024-07-01T12:00:00.500000000+02:00],{c: 2024-01-01T10:00:00}\n",
+        ),
+        (
+            "jsonl",
+            "{\"a\":\"2024-01-01T11:00:00+01:00\",\"b\":[\"2024-07-01T12:00:00.500000000+02:00\"],\
+             \"d\":{\"c\":\"2024-01-01T10:00:00\"}}\n",
+        ),
+        (
+            "markdown",
+            "| a | b | d |\n| --- | --- | --- |\n| 2024-01-01T11:00:00+01:00 \
+             | \\[2024-07-01T12:00:00.500000000+02:00\\] | {c: 2024-01-01T10:00:00} |\n",
+        ),
+    ] {
+        let zoned = ["query", "--time-zone", "europe/berlin", "--format", format, sql];
+        assert_eq!(succeed(&zoned).stdout, expected, "{format}");
+        let set = ["query", "--format", format, &format!("{BERLIN}; {sql}")];
+        assert_eq!(succeed(&set).stdout, expected, "{format}");
+    }
+    let table = succeed(&["query", "--time-zone", "Asia/Kolkata", "--format", "table", sql]).stdout;
+    assert!(table.contains("2024-01-01T15:30:00+05:30"), "{table}");
+    let reset = format!("{BERLIN}; RESET TimeZone; SELECT now()::DATE = current_date AS d, TIMESTAMPTZ '2024-01-01' AS a");
+    assert_eq!(csv(&reset), "d,a\ntrue,2024-01-01T00:00:00Z\n");
+}
+
+#[test]
+fn the_zone_is_set_told_and_given_back() {
+    for (sql, expected) in [
+        ("SHOW TimeZone", "UTC"),
+        ("SET TIME ZONE 'Asia/Tokyo'; SHOW TIME ZONE", "Asia/Tokyo"),
+        ("SET SESSION time_zone TO 'america/new_york'; SHOW timezone", "America/New_York"),
+        ("SET TIME ZONE 'Asia/Tokyo'; SET TIME ZONE LOCAL; SELECT current_setting('timezone')", "UTC"),
+        ("SET TimeZone = 'Etc/UTC'; SHOW TimeZone", "Etc/UTC"),
+    ] {
+        assert_eq!(csv(sql).lines().last(), Some(expected), "{sql}");
+    }
+    for (sql, expected) in [
+        ("SET TimeZone = 'Europe/Berln'", "there is no time zone 'Europe/Berln'"),
+        ("SET TimeZone = 'Europe/Berln'", "did you mean Europe/Berlin"),
+        ("SET TimeZone = 'berlin'", "did you mean Europe/Berlin"),
+        ("SET TimeZone = '+02:00'", "names are those of the IANA database"),
+        ("SET TimeZone = ''", "there is no time zone ''"),
+        ("SELECT TIMESTAMP '2024-01-01' AT TIME ZONE 'Europa/Berlin'", "did you mean Europe/Berlin"),
+        ("SELECT current_setting('workers')", "current_setting() knows no setting 'workers'"),
+    ] {
+        let done = palais(["query", sql]);
+        assert_eq!(done.code(), Some(1), "{sql}");
+        assert!(done.stderr.contains(expected), "{sql}: {}", done.stderr);
+    }
+    let flag = palais(["query", "--time-zone", "Europe/Berln", "SELECT 1"]);
+    assert_eq!(flag.code(), Some(2));
+    assert!(flag.stderr.contains("did you mean Europe/Berlin"), "{}", flag.stderr);
+}
+
+#[test]
+fn what_the_zone_is_not_known_to_mean_is_refused() {
+    let z = "(VALUES ('hour', TIMESTAMPTZ '2024-01-01')) v(part, z)";
+    for (what, expected) in [
+        ("date_part(part, z)", "date_part() of a part that is not constant"),
+        ("date_diff(part, z, z)", "date_diff() of a part that is not constant"),
+        ("arrow_cast(z, 'Utf8')", "arrow_cast() from"),
+        ("to_timestamp_millis(z)", "to_timestamp_millis() of a TIMESTAMP WITH TIME ZONE"),
+    ] {
+        let sql = format!("SELECT {what} FROM {z}");
+        let done = palais(["query", "--time-zone", "Europe/Berlin", &sql]);
+        assert_eq!(done.code(), Some(1), "{sql}: {}", done.stdout);
+        assert!(done.stderr.contains(expected), "{sql}: {}", done.stderr);
+    }
+    let free = csv(&format!("{BERLIN}; SELECT date_part(part, z AT TIME ZONE 'Europe/Berlin') AS h FROM {z}"));
+    assert_eq!(free, "h\n0.0\n");
+}
+
+#[test]
+fn files_and_plans_in_utc_do_not_depend_on_the_zone() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let sql = "SELECT id, berlin FROM 'tests/slt/data/instants.parquet' WHERE id < 4 ORDER BY id";
+    for name in ["t.csv", "t.jsonl", "t.json", "t.parquet", "t.arrow"] {
+        let [utc, zoned] = ["utc", "zoned"].map(|one| home.path().join(format!("{one}.{name}")));
+        csv(&format!("COPY ({sql}) TO '{}'", text(&utc)));
+        csv(&format!("{BERLIN}; COPY ({sql}) TO '{}'", text(&zoned)));
+        let bytes = [&utc, &zoned].map(|path| std::fs::read(path).expect("the file can be read"));
+        assert!(bytes[0] == bytes[1], "{name}");
+    }
+    let parts = home.path().join("parts");
+    csv(&format!("{BERLIN}; COPY ({sql}) TO '{}' (FORMAT csv, PARTITION_BY (berlin))", text(&parts)));
+    let back = format!("{BERLIN}; SELECT id, berlin::VARCHAR AS b FROM '{}' ORDER BY id", text(&parts));
+    let expected = "id,b\n1,2023-12-31 23:30:00+01\n2,2024-01-01 00:00:00+01\n3,2024-01-01 01:00:00+01\n";
+    assert_eq!(csv(&back), expected);
+    // Nothing is computed of the zone where nothing depends on it, and what does shows it.
+    let explained = |sql: &str| csv(&format!("{BERLIN}; EXPLAIN {sql}"));
+    let scan = "FROM 'tests/slt/data/instants.parquet' WHERE berlin >= '2024-01-01'";
+    let plan = explained(scan);
+    assert!(plan.contains("zone maps: berlin >=") && !plan.contains("at_time_zone"), "{plan}");
+    let plan = explained("SELECT berlin::DATE FROM 'tests/slt/data/instants.parquet'");
+    assert!(plan.contains("at_time_zone(") && plan.contains("Europe/Berlin"), "{plan}");
+}
+
+#[test]
+fn views_and_macros_mean_the_zone_of_the_time_when_they_are_read() {
+    let made = "CREATE VIEW v AS SELECT hour(TIMESTAMPTZ '2024-01-01 10:00Z') AS h; \
+                CREATE MACRO of(z) AS hour(z)";
+    let read = "SELECT h, of(TIMESTAMPTZ '2024-01-01 10:00Z') AS m FROM v";
+    assert_eq!(csv(&format!("{made}; {BERLIN}; {read}")), "h,m\n11,11\n");
+    assert_eq!(csv(&format!("{BERLIN}; {made}; SET TimeZone = 'Asia/Tokyo'; {read}")), "h,m\n19,19\n");
 }

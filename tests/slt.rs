@@ -131,6 +131,33 @@ fn scripts_with_three_workers() {
     run_all(&statements_in("tests/slt/scripts"), check);
 }
 
+/// The statements behind `SET TimeZone` in the scripts of time zones, and the zone of each.
+fn in_time_zones() -> Vec<(String, Statement)> {
+    let scripts = statements_in("tests/slt/scripts");
+    let in_zone = |script: Statement| {
+        let rest = script.sql.strip_prefix("SET TimeZone = '")?;
+        let (zone, rest) = rest.split_once("';\n")?;
+        Some((zone.to_string(), Statement { sql: rest.to_string(), ..script }))
+    };
+    scripts.into_iter().filter_map(in_zone).collect()
+}
+
+#[test]
+fn time_zones_in_two_processes() {
+    let idle = Mutex::new(Vec::new());
+    let start = || {
+        let hosts = Host::local(Path::new(env!("CARGO_BIN_EXE_palais")), 2);
+        let version = env!("PALAIS_VERSION").into();
+        let options = Options { version, hosts, traffic: Traffic::default(), patience: PATIENCE };
+        Arc::new(Processes::start(options).expect("processes start").with_workers(2))
+    };
+    for (time_zone, statement) in in_time_zones() {
+        let settings = Settings { time_zone, broadcast_bytes: 0, ..Settings::default() };
+        let checked = in_processes(&idle, &start, settings, &statement);
+        assert_eq!(checked, Ok(()), "{}\n    {}", statement.place, statement.sql);
+    }
+}
+
 /// Runs the statements of some numbers.
 fn run_those(chosen: fn(usize) -> bool, check: impl Fn(&Statement) -> Result<(), String> + Sync) {
     let numbered = statements().into_iter().enumerate();

@@ -208,6 +208,7 @@ impl Leader {
             memory_limit,
             broadcast_bytes: asking.broadcast_bytes,
             integer_division: asking.integer_division,
+            time_zone: asking.time_zone.clone(),
             allow_scripts: asking.allow_scripts,
             read_ahead: asking.read_ahead,
             overwrite: asking.overwrite,

@@ -80,6 +80,7 @@ impl Nodes {
             memory_limit: self.bounds.memory_limit,
             broadcast_bytes: settings.broadcast_bytes,
             integer_division: settings.integer_division,
+            time_zone: settings.time_zone.clone(),
             allow_scripts: settings.allow_scripts,
             read_ahead: settings.read_ahead,
             overwrite: settings.overwrite,

@@ -143,6 +143,7 @@ fn what_callers_ask_nodes_for() {
         memory_limit: None,
         broadcast_bytes: 7,
         integer_division: true,
+        time_zone: "Europe/Berlin".into(),
         allow_scripts: false,
         read_ahead: 4,
         overwrite: false,

@@ -56,6 +56,8 @@ pub struct Asking {
     pub broadcast_bytes: u64,
     /// See [`session::Settings::integer_division`].
     pub integer_division: bool,
+    /// See [`session::Settings::time_zone`].
+    pub time_zone: String,
     /// Whether `transform()` may start commands, if the nodes allow it.
     pub allow_scripts: bool,
     /// See [`session::Settings::read_ahead`].

@@ -81,6 +81,8 @@ pub struct Settings {
     pub broadcast_bytes: u64,
     /// Whether `/` of two integers is the integer that `//` gives, and not a DOUBLE.
     pub integer_division: bool,
+    /// The time zone of the session by its name. In it instants have their dates, times and texts.
+    pub time_zone: String,
     /// Whether `transform()` may start the user's command.
     pub allow_scripts: bool,
     /// Whether the rows of the result may stay on the workers where they are. They are brought to worker 0 only if they
@@ -96,6 +98,7 @@ impl Default for Settings {
             processes: 1,
             broadcast_bytes: 16 << 20,
             integer_division: false,
+            time_zone: schema::instants::UTC.into(),
             allow_scripts: false,
             spread_result: false,
         }

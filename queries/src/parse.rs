@@ -324,6 +324,10 @@ fn read(parser: &mut Parser) -> Result<Statement> {
             if parser.parse_keyword(Keyword::FUNCTIONS) {
                 return Ok(Statement::Query(functions()?));
             }
+            let is_zone = parser.parse_keywords(&[Keyword::TIME, Keyword::ZONE]);
+            if is_zone || parser.parse_keyword(Keyword::TIMEZONE) {
+                return Ok(Statement::Query(made("SELECT current_setting('TimeZone') AS \"TimeZone\"")?));
+            }
             let all = parser.parse_keyword(Keyword::ALL);
             parser.expect_keyword(Keyword::TABLES).map_err(|e| syntax(&e.to_string()))?;
             if all { Statement::ShowAllTables } else { Statement::ShowTables }
@@ -360,14 +364,20 @@ fn query(parser: &mut Parser) -> Result<Arc<Query>> {
 
 /// `SHOW FUNCTIONS`.
 fn functions() -> Result<Arc<Query>> {
-    let sql = "SELECT function_name, function_type, alias_of, parameters, return_type, description, example \
-               FROM functions() ORDER BY function_name, function_type";
+    made(
+        "SELECT function_name, function_type, alias_of, parameters, return_type, description, example \
+         FROM functions() ORDER BY function_name, function_type",
+    )
+}
+
+/// A query that a statement stands for, without places in its text.
+fn made(sql: &str) -> Result<Arc<Query>> {
     match parse(sql)? {
         Statement::Query(mut query) => {
             visitors::place_all(Arc::make_mut(&mut query), Span::empty());
             Ok(query)
         }
-        _ => Err(Error::Invalid("the functions are no query".into())),
+        _ => Err(Error::Invalid("this statement stands for no query".into())),
     }
 }
 

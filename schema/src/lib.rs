@@ -5,6 +5,7 @@
 //! - [`dialect`]: how csv files of other programs are written.
 //! - [`estimates`]: what is guessed of a table before it is read.
 //! - [`instants`]: time zones of columns.
+//! - [`zones`]: time zones by their names, and what their clocks show.
 //! - [`time_formats`]: dates and times as text by a format, and back.
 //! - [`durations`]: differences of timestamps as intervals.
 //! - [`text`]: schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`.
@@ -24,6 +25,7 @@ pub mod parts;
 pub mod table;
 pub mod text;
 pub mod time_formats;
+pub mod zones;
 
 pub use dialect::{Comments, Dialect, SheetChoice};
 pub use estimates::{ColumnEstimate, TableEstimates};

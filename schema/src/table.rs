@@ -12,6 +12,7 @@ use crate::bdb;
 use crate::dialect::Dialect;
 use crate::estimates::TableEstimates;
 use crate::manifest::BlockStart;
+use crate::zones::Clocks;
 
 /// A table of the catalog. The catalog of a query is a list of these, resolved once, before planning.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -274,6 +275,10 @@ pub struct FormatOptions {
     /// without one of them is an error.
     #[serde(default)]
     pub unsaid: Vec<usize>,
+    /// csv, JSON, printed: the time zone whose clocks show instants. They are those of UTC in files, to which it is not
+    /// told.
+    #[serde(skip)]
+    pub time_zone: Option<String>,
     /// What is done with a bad value.
     pub on_error: OnError,
     /// The longest record in bytes that is read.
@@ -281,6 +286,11 @@ pub struct FormatOptions {
 }
 
 impl FormatOptions {
+    /// The clocks that show instants, if they are not those of UTC.
+    pub fn clocks(&self) -> Option<Clocks> {
+        self.time_zone.as_deref().and_then(Clocks::of)
+    }
+
     /// Whether the bytes of a file are rewritten before its records are looked for.
     pub fn rewrites(&self) -> bool {
         self.dialect.as_ref().is_some_and(|dialect| dialect.rewrites())
@@ -321,6 +331,7 @@ impl Default for FormatOptions {
             in_array: false,
             row_arrays: false,
             unsaid: Vec::new(),
+            time_zone: None,
             on_error: OnError::Fail,
             max_record: 64 << 20,
         }

@@ -5,6 +5,8 @@
 use arrow_array::timezone::Tz;
 use chrono::{Datelike, NaiveDate, TimeDelta, TimeZone, Weekday};
 
+use crate::zones::push_offset;
+
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
@@ -59,12 +61,13 @@ impl TimeFormat {
         Reading::new(text).all(&self.0)
     }
 
-    /// Appends a date and the nanoseconds of its day. The name of the zone is UTC, of what is `zoned`.
-    pub fn write(&self, date: NaiveDate, nanos: i64, zoned: bool, out: &mut String) {
+    /// Appends a date and the nanoseconds of its day. Of an instant, `zone` has the name of the zone whose clocks show
+    /// that, and by how many seconds they are before UTC.
+    pub fn write(&self, date: NaiveDate, nanos: i64, zone: Option<(&str, i64)>, out: &mut String) {
         for item in &self.0 {
             match item {
                 Item::Text(text) => out.push_str(text),
-                Item::Specifier(specifier, zeros) => write_one(*specifier, *zeros, date, nanos, zoned, out),
+                Item::Specifier(specifier, zeros) => write_one(*specifier, *zeros, date, nanos, zone, out),
             }
         }
     }
@@ -120,7 +123,14 @@ fn week_from(date: NaiveDate, first: Weekday) -> i64 {
     (i64::from(date.ordinal0()) + 7 - i64::from(date.weekday().days_since(first))) / 7
 }
 
-fn write_one(specifier: char, zeros: bool, date: NaiveDate, nanos: i64, zoned: bool, out: &mut String) {
+fn write_one(
+    specifier: char,
+    zeros: bool,
+    date: NaiveDate,
+    nanos: i64,
+    zone: Option<(&str, i64)>,
+    out: &mut String,
+) {
     let (hour, minute, second) = (nanos / (3_600 * SECOND), nanos / (60 * SECOND) % 60, nanos / SECOND % 60);
     let fraction = nanos % SECOND;
     let hour12 = if hour % 12 == 0 { 12 } else { hour % 12 };
@@ -154,10 +164,9 @@ fn write_one(specifier: char, zeros: bool, date: NaiveDate, nanos: i64, zoned: b
         'b' => out.push_str(&month_name[..3]),
         'B' => out.push_str(month_name),
         'p' => out.push_str(if hour < 12 { "AM" } else { "PM" }),
-        'z' => out.push_str("+00"),
+        'z' => push_offset(zone.map_or(0, |(_, offset)| offset), false, out),
         // A timestamp without a zone has no name of one.
-        _ if zoned => out.push_str("UTC"),
-        _ => {}
+        _ => out.push_str(zone.map_or("", |(name, _)| name)),
     }
 }
 
@@ -387,7 +396,7 @@ mod tests {
         let (day, nanos) = TimeFormat::parse(format).unwrap().read(text)?;
         let date = NaiveDate::from_epoch_days(day as i32).unwrap();
         let mut out = String::new();
-        TimeFormat::parse("%Y-%m-%d %H:%M:%S.%f").unwrap().write(date, nanos, false, &mut out);
+        TimeFormat::parse("%Y-%m-%d %H:%M:%S.%f").unwrap().write(date, nanos, None, &mut out);
         Some(out.trim_end_matches(".000000").trim_end_matches(" 00:00:00").to_string())
     }
 

@@ -18,6 +18,7 @@ use formats::store::atomic::Overwrite;
 use formats::store::input::STDIN;
 use formats::store::{remote, roots};
 use queries::parse::Query;
+use schema::instants::UTC;
 
 use crate::error::{Error, Result};
 use crate::parsed::Parsed;
@@ -171,7 +172,8 @@ impl CopyTarget {
         // Before it is opened: a pipe waits for whoever reads it.
         writers::check_compression(self.form, &self.compression(), &self.path)?;
         let out = Box::new(FileOutput::create(&self.path, self.overwrite)?);
-        writers::writer(self.form, out, &self.compression(), TableOptions::default(), plan)
+        // Files don't depend on who writes them.
+        writers::writer(self.form, out, &self.compression(), TableOptions::default(), plan, UTC)
     }
 
     /// Opens it for rows of a result of this schema, once [`writers::shape`] has given them the columns of a file.

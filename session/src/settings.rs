@@ -19,6 +19,9 @@ pub struct Settings {
     pub broadcast_bytes: u64,
     /// See [`queries::Settings::integer_division`].
     pub integer_division: bool,
+    /// The time zone by its name in the IANA database: see [`queries::Settings::time_zone`]. Rows are printed with its
+    /// offsets.
+    pub time_zone: String,
     /// Whether COPY may replace files that exist, without the option OVERWRITE.
     pub overwrite: bool,
     /// Whether `transform()` may start the user's command.
@@ -37,6 +40,7 @@ impl Default for Settings {
             memory_limit: engine::context::memory::default_limit(),
             broadcast_bytes: queries::Settings::default().broadcast_bytes,
             integer_division: false,
+            time_zone: queries::Settings::default().time_zone,
             overwrite: false,
             allow_scripts: false,
             open: OpenOptions::default(),
@@ -53,6 +57,7 @@ impl Settings {
             workers: self.workers,
             broadcast_bytes: self.broadcast_bytes,
             integer_division: self.integer_division,
+            time_zone: self.time_zone.clone(),
             allow_scripts: self.allow_scripts,
             ..queries::Settings::default()
         }

@@ -3,6 +3,7 @@
 use formats::rows::reader::MAX_RECORD;
 use schema::names::nearest;
 use schema::time_formats::TimeFormat;
+use schema::zones;
 use schema::{Comments, OnError};
 
 use crate::error::{Error, Result};
@@ -54,6 +55,12 @@ const VARIABLES: &[Variable] = &[
         takes: "true or false",
         set: |s, text| switch(text).map(|is| s.integer_division = is),
         copy: |s, from| s.integer_division = from.integer_division,
+    },
+    Variable {
+        names: &["time_zone", "timezone"],
+        takes: "the name of a time zone, such as Europe/Berlin",
+        set: |s, text| time_zone(text).ok().map(|name| s.time_zone = name),
+        copy: |s, from| s.time_zone.clone_from(&from.time_zone),
     },
     Variable {
         names: &["read_ahead"],
@@ -259,6 +266,10 @@ impl Settings {
     /// There is no such setting, or it does not take this value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let variable = variable(name)?;
+        if variable.names.contains(&"time_zone") {
+            // The message has the nearest names.
+            time_zone(value).map_err(wrong)?;
+        }
         (variable.set)(self, value).ok_or_else(|| {
             let message = format!("SET {name} takes {}, and was given '{value}'", variable.takes);
             queries::Error::Invalid(message).at_word(name).into()
@@ -356,6 +367,14 @@ pub fn json_path(text: &str) -> Option<String> {
 /// Reads a range of cells of a sheet.
 pub fn cell_range(text: &str) -> Option<String> {
     formats::xlsx::range(text).map(|_| text.to_string())
+}
+
+/// Reads the name of a time zone, and spells it as the IANA database does.
+///
+/// # Errors
+/// There is no such zone.
+pub fn time_zone(text: &str) -> Result<String, String> {
+    zones::named(text).map(String::from)
 }
 
 /// Reads a memory limit, in bytes.

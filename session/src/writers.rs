@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use schema::zones::{Clocks, is_utc};
 
 pub use encoded::{compresses_inside, file_format, is_binary, is_tagged, shape, usual_compression};
 pub use format::ResultFormat;
@@ -87,7 +88,8 @@ pub trait ResultWriter: Send {
     }
 }
 
-/// The writer of a result in this form. `table` says how a table for people looks. With `plan` the result is a plan
+/// The writer of a result in this form. `table` says how a table for people looks. Text has the instants that the clocks
+/// of a time zone show, with their offset; in UTC with a `Z`. With `plan` the result is a plan
 /// with so many characters before its operators. A plan is written as lines for people if the form is one of the usual
 /// ones.
 ///
@@ -99,7 +101,10 @@ pub fn writer(
     compression: &str,
     table: TableOptions,
     plan: Option<usize>,
+    time_zone: &str,
 ) -> Result<Box<dyn ResultWriter>> {
+    let time_zone = Some(time_zone).filter(|name| !is_utc(name));
+    let clocks = time_zone.and_then(Clocks::of);
     if let Some(before) = plan
         && compression == "none"
         && matches!(format, ResultFormat::Table | ResultFormat::Csv | ResultFormat::Tsv)
@@ -110,14 +115,14 @@ pub fn writer(
     let encoding = encoded::encoding(format);
     Ok(match (format, encoding) {
         (ResultFormat::Csv | ResultFormat::Tsv, Some(encoding)) => {
-            Box::new(encoded::EncodedWriter::new(out, encoding, compression))
+            Box::new(encoded::EncodedWriter::new(out, encoding, compression).in_zone(time_zone))
         }
         (_, Some(encoding)) => {
-            let writer = encoded::EncodedWriter::new(out, encoding, compression);
+            let writer = encoded::EncodedWriter::new(out, encoding, compression).in_zone(time_zone);
             Box::new(distinct::Distinct::new(Box::new(writer)))
         }
-        (ResultFormat::Markdown, None) => Box::new(markdown::MarkdownWriter::new(out)),
-        (_, None) => Box::new(table::TableWriter::new(out, table)),
+        (ResultFormat::Markdown, None) => Box::new(markdown::MarkdownWriter::new(out, clocks)),
+        (_, None) => Box::new(table::TableWriter::new(out, table, clocks)),
     })
 }
 

@@ -12,6 +12,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array}
 use cluster::node::config::{self, Config, LogFormat, LogLevel};
 use cluster::node::serve::Settings;
 use cluster::node::{Ask, Reply, Status, serve as daemon};
+use schema::instants::UTC;
 
 use crate::args;
 use crate::placement::{VERSION, client};
@@ -97,7 +98,7 @@ pub fn status(at: &args::At) -> anyhow::Result<()> {
         ("statement", maybe(|row| row.statement.as_deref())),
     ];
     let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?;
-    let mut writer = print::writer(None, None)?;
+    let mut writer = print::writer(None, None, UTC)?;
     writer.begin(&batch.schema())?;
     writer.batch(&batch)?;
     Ok(writer.end()?)

@@ -37,6 +37,7 @@ impl Pager {
         width: Option<usize>,
         max_rows: Option<usize>,
         plan: Option<usize>,
+        time_zone: &str,
     ) -> Result<Box<dyn ResultWriter>> {
         let format = format.unwrap_or(ResultFormat::Table);
         if writers::is_binary(format) {
@@ -55,7 +56,7 @@ impl Pager {
         };
         let out =
             Paged { command: self.command.clone(), held: Vec::new(), size: Size::default(), child: None };
-        writers::writer(format, Box::new(out), "none", table, plan)
+        writers::writer(format, Box::new(out), "none", table, plan, time_zone)
     }
 }
 
@@ -183,6 +184,7 @@ pub fn to_file(
     path: &Path,
     file: &File,
     plan: Option<usize>,
+    time_zone: &str,
 ) -> Result<Box<dyn ResultWriter>> {
     if writers::is_binary(format) {
         let text =
@@ -191,7 +193,7 @@ pub fn to_file(
     }
     let file = file.try_clone().map_err(|e| failed(path, "write", e))?;
     let out = Appended { path: path.to_path_buf(), out: io::BufWriter::new(file) };
-    writers::writer(format, Box::new(out), "none", TableOptions::default(), plan)
+    writers::writer(format, Box::new(out), "none", TableOptions::default(), plan, time_zone)
 }
 
 /// A file to which results are added.

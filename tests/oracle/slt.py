@@ -166,6 +166,7 @@ def answer(db, record):
         return rows_of(db, record)
     finally:
         db.rollback()
+        db.execute("SET TimeZone = 'UTC'")
 
 
 def rows_of(db, record):

@@ -98,10 +98,10 @@ fn put(cells: &Cells, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
             put_head(major::TAG, tag::DAYS, out);
             signed(v[row].into(), out);
         }
-        Cells::Timestamp(_, _, zoned) => {
+        Cells::Timestamp(_, _, shown) => {
             word.clear();
             cells.print(row, word);
-            if *zoned {
+            if shown.is_instant() {
                 put_head(major::TAG, tag::DATE_TIME, out);
             }
             string(major::TEXT, word, out);

@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use schema::FormatOptions;
+use schema::zones::Clocks;
 
 use crate::error::Result;
 use crate::rows::cells::{Cells, Written};
@@ -20,6 +21,8 @@ pub struct CsvWriter {
     special: [bool; 256],
     /// The delimiter or the quote may occur in numbers, dates and the like.
     check_words: bool,
+    /// The clocks that instants are printed by; those of UTC if none.
+    clocks: Option<Clocks>,
     head: Vec<u8>,
 }
 
@@ -34,7 +37,7 @@ impl CsvWriter {
         }
         let in_words = |byte: u8| byte.is_ascii_alphanumeric() || b"+-:.\\".contains(&byte);
         let check_words = in_words(marks.delimiter) || in_words(marks.quote);
-        let mut writer = CsvWriter { marks, special, check_words, head: Vec::new() };
+        let mut writer = CsvWriter { marks, special, check_words, clocks: options.clocks(), head: Vec::new() };
         if options.header {
             let mut head = Vec::new();
             for (i, field) in schema.fields().iter().enumerate() {
@@ -87,7 +90,7 @@ impl RowWriter for CsvWriter {
     }
 
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Written::columns(batch)?;
+        let columns = Written::columns_in(batch, self.clocks)?;
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
             for (i, column) in columns.iter().enumerate() {

@@ -3,6 +3,8 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use schema::FormatOptions;
+use schema::zones::Clocks;
 
 use crate::error::Result;
 use crate::rows::cells::Cells;
@@ -15,18 +17,20 @@ use crate::rows::values::{Node, Values, check_nested};
 pub struct JsonWriter {
     /// What stands before the value of each column: the brace or comma, the name, the colon.
     keys: Vec<Vec<u8>>,
+    /// The clocks that instants are printed by; those of UTC if none.
+    clocks: Option<Clocks>,
 }
 
 impl JsonWriter {
     /// A writer for this schema.
-    pub fn new(schema: &SchemaRef) -> Result<JsonWriter> {
+    pub fn new(schema: &SchemaRef, options: &FormatOptions) -> Result<JsonWriter> {
         check_nested(schema, "JSON", is_printable)?;
         let keys = schema.fields().iter().enumerate().map(|(i, field)| {
             let mut before = vec![if i == 0 { b'{' } else { b',' }];
             key(field.name(), &mut before);
             before
         });
-        Ok(JsonWriter { keys: keys.collect() })
+        Ok(JsonWriter { keys: keys.collect(), clocks: options.clocks() })
     }
 }
 
@@ -98,7 +102,10 @@ fn put_nested(node: &Node, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
 
 impl RowWriter for JsonWriter {
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Values::columns(batch, key)?;
+        let mut columns = Values::columns(batch, key)?;
+        if self.clocks.is_some() {
+            columns = columns.into_iter().map(|column| column.in_zone(self.clocks)).collect();
+        }
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
             for (column, key) in columns.iter().zip(&self.keys) {

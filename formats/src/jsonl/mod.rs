@@ -48,5 +48,5 @@ pub static JSONL: RowFormat = RowFormat {
         })
     },
     probe: schema_probe::probe,
-    writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
+    writer: |schema, options| Ok(Box::new(encode::JsonWriter::new(schema, options)?)),
 };

@@ -151,7 +151,7 @@ fn put(cells: &Cells, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
             out.push(0xcb);
             out.extend_from_slice(&v[row].to_be_bytes());
         }
-        Cells::Timestamp(v, unit, true) => moment(v[row], *unit, out),
+        Cells::Timestamp(v, unit, shown) if shown.is_instant() => moment(v[row], *unit, out),
         Cells::Text(v) => text(v.value(row).as_bytes(), out),
         Cells::Binary(v) => {
             let bytes = v.value(row);

@@ -8,6 +8,7 @@ use arrow_buffer::{NullBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use schema::durations::{push_interval, to_intervals};
 use schema::text::types::sql_name;
+use schema::zones::Clocks;
 
 use super::parse::Half;
 use crate::error::{Error, Result};
@@ -20,6 +21,15 @@ pub struct Written {
 }
 
 impl Written {
+    /// The columns of a batch, whose instants are printed as the clocks of a zone show them.
+    pub fn columns_in(batch: &RecordBatch, clocks: Option<Clocks>) -> Result<Vec<Written>> {
+        let mut columns = Written::columns(batch)?;
+        if clocks.is_some() {
+            columns = columns.into_iter().map(|w| Written { cells: w.cells.in_zone(clocks), ..w }).collect();
+        }
+        Ok(columns)
+    }
+
     /// The columns of a batch.
     pub fn columns(batch: &RecordBatch) -> Result<Vec<Written>> {
         let written =
@@ -30,6 +40,24 @@ impl Written {
     /// Whether this row is NULL.
     pub fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+}
+
+/// What is printed of the zone of timestamps.
+#[derive(Debug, Clone, Copy)]
+pub enum Shown {
+    /// They have none.
+    Bare,
+    /// They are instants, with the time of UTC and a `Z`.
+    Utc,
+    /// They are instants, with the time and the offset of the clocks of a zone.
+    In(Clocks),
+}
+
+impl Shown {
+    /// Whether they are instants.
+    pub fn is_instant(self) -> bool {
+        !matches!(self, Shown::Bare)
     }
 }
 
@@ -65,8 +93,8 @@ pub enum Cells {
     Decimal256(ScalarBuffer<i256>, i8),
     /// Days.
     Date(ScalarBuffer<i32>),
-    /// Timestamps, their unit, and whether they have a zone.
-    Timestamp(ScalarBuffer<i64>, TimeUnit, bool),
+    /// Timestamps, their unit, and what is printed of their zone.
+    Timestamp(ScalarBuffer<i64>, TimeUnit, Shown),
     /// Times of day, and their unit.
     Time(ScalarBuffer<i64>, TimeUnit),
     /// Strings.
@@ -105,11 +133,12 @@ impl Cells {
                     TimeUnit::Microsecond => column.as_primitive::<TimestampMicrosecondType>().values(),
                     TimeUnit::Nanosecond => column.as_primitive::<TimestampNanosecondType>().values(),
                 };
-                Cells::Timestamp(values.clone(), *unit, zone.is_some())
+                let shown = if zone.is_some() { Shown::Utc } else { Shown::Bare };
+                Cells::Timestamp(values.clone(), *unit, shown)
             }
             DataType::Date64 => {
                 let values = column.as_primitive::<Date64Type>().values();
-                Cells::Timestamp(values.clone(), TimeUnit::Millisecond, false)
+                Cells::Timestamp(values.clone(), TimeUnit::Millisecond, Shown::Bare)
             }
             DataType::Time32(unit) => {
                 let values = match unit {
@@ -136,6 +165,18 @@ impl Cells {
             DataType::Interval(_) => Cells::Text(intervals(column)?),
             _ => Cells::Text(cast(column, &DataType::Utf8View)?.as_string_view().clone()),
         })
+    }
+}
+
+impl Cells {
+    /// The same; instants are printed as the clocks of a zone show them.
+    pub fn in_zone(self, clocks: Option<Clocks>) -> Cells {
+        match (self, clocks) {
+            (Cells::Timestamp(values, unit, Shown::Utc), Some(clocks)) => {
+                Cells::Timestamp(values, unit, Shown::In(clocks))
+            }
+            (cells, _) => cells,
+        }
     }
 }
 

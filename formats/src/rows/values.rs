@@ -8,6 +8,7 @@ use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, RecordBatc
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Schema};
 use schema::text::types::DEEPEST;
+use schema::zones::Clocks;
 
 use super::cells::{Cells, cast};
 use crate::columns::types::{depth, item};
@@ -83,6 +84,22 @@ impl Values {
             _ => Node::Flat(Cells::new(column)?),
         };
         Ok(Values { node, nulls: column.logical_nulls() })
+    }
+
+    /// The same; instants are printed as the clocks of a zone show them.
+    pub fn in_zone(self, clocks: Option<Clocks>) -> Values {
+        let node = match self.node {
+            Node::Flat(cells) => Node::Flat(cells.in_zone(clocks)),
+            Node::List(items, ranges) => Node::List(Box::new(items.in_zone(clocks)), ranges),
+            Node::Struct(fields) => {
+                Node::Struct(fields.into_iter().map(|(name, field)| (name, field.in_zone(clocks))).collect())
+            }
+            Node::Map(entries, ranges) => {
+                let (keys, values) = *entries;
+                Node::Map(Box::new((keys.in_zone(clocks), values.in_zone(clocks))), ranges)
+            }
+        };
+        Values { node, ..self }
     }
 
     /// Whether this row is NULL.

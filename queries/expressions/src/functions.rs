@@ -17,7 +17,7 @@
 //! and what is syntax in SQL:
 //! - [`quantified`]: ANY and ALL over the items of a list.
 //! - [`interval_product`]: intervals times numbers.
-//! - [`zone`]: AT TIME ZONE.
+//! - [`zone`]: AT TIME ZONE, and the time zone of a session.
 
 pub mod aggregates;
 pub mod attempt;

@@ -18,6 +18,8 @@ pub enum Standing {
     AgeOfToday,
     /// `now()` without its time zone.
     LocalTimestamp,
+    /// The setting of the session that its argument names.
+    Setting,
     /// The bytes of text.
     Bytes,
     /// The text that bytes are in UTF-8.
@@ -27,7 +29,7 @@ pub enum Standing {
 }
 
 /// The functions: the names of each, and what it stands for where it has so many arguments.
-pub const STANDING: [(&[&str], usize, Standing); 39] = [
+pub const STANDING: [(&[&str], usize, Standing); 40] = [
     (&["year"], 1, Standing::Part("year")),
     (&["month"], 1, Standing::Part("month")),
     (&["day", "dayofmonth"], 1, Standing::Part("day")),
@@ -64,6 +66,7 @@ pub const STANDING: [(&[&str], usize, Standing); 39] = [
     (&["age"], 1, Standing::AgeOfToday),
     (&["current_localtimestamp"], 0, Standing::LocalTimestamp),
     (&["localtimestamp"], 0, Standing::LocalTimestamp),
+    (&["current_setting"], 1, Standing::Setting),
     (&["encode"], 1, Standing::Bytes),
     (&["decode"], 1, Standing::TextOfBytes),
     (&["make_timestamptz"], 7, Standing::InZone),

@@ -302,6 +302,7 @@ pub const ALL: &[Described] = &[
     of("Dates", "current_date", &["today"], "", "DATE", "The date when the query began.", "current_date() = today()"),
     of("Dates", "current_time", &[], "", "TIME", "The time of day when the query began.", "current_time() = current_time()"),
     of("Dates", "current_localtimestamp", &["localtimestamp"], "", "TIMESTAMP", "When the query began, without a time zone.", "current_localtimestamp() = now()"),
+    of("Dates", "current_setting", &[], "name VARCHAR", "VARCHAR", "The time zone of the session, by the name of that setting.", "current_setting('TimeZone')"),
     of("Dates", "to_millennia", &[], "n BIGINT", "INTERVAL", "So many thousand years.", "to_millennia(1)"),
     of("Dates", "to_centuries", &[], "n BIGINT", "INTERVAL", "So many hundred years.", "to_centuries(1)"),
     of("Dates", "to_decades", &[], "n BIGINT", "INTERVAL", "So many times ten years.", "to_decades(1)"),

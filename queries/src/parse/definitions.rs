@@ -186,18 +186,23 @@ pub(super) fn drop(parser: &mut Parser) -> Result<Statement> {
     })
 }
 
-/// `SET name = value`, `SET name TO value` and `RESET name`, from their first word on.
+/// `SET name = value`, `SET name TO value`, `SET TIME ZONE value` and `RESET name`, from their first word on.
 pub(super) fn set(parser: &mut Parser) -> Result<Statement> {
     let reset = parser.parse_keyword(Keyword::RESET);
     if !reset {
         parser.next_token();
         let _ = parser.parse_keyword(Keyword::SESSION);
     }
-    let name = parser.parse_identifier().map_err(wrong)?.value.to_lowercase();
-    if reset {
+    // Of SQL's standard, without a sign of equality.
+    let is_zone = parser.parse_keywords(&[Keyword::TIME, Keyword::ZONE]);
+    let name = match is_zone {
+        true => "timezone".to_string(),
+        false => parser.parse_identifier().map_err(wrong)?.value.to_lowercase(),
+    };
+    if reset || is_zone && parser.parse_one_of_keywords(&[Keyword::LOCAL, Keyword::DEFAULT]).is_some() {
         return Ok(Statement::Set { name, value: None });
     }
-    if !parser.consume_token(&Token::Eq) {
+    if !parser.consume_token(&Token::Eq) && !is_zone {
         parser.expect_keyword(Keyword::TO).map_err(wrong)?;
     }
     // `512MiB` is a number and a word, `-1` a sign and a number.

@@ -8,14 +8,14 @@ use datafusion_expr::simplify::ExprSimplifyResult;
 use datafusion_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
 use datafusion_expr::{Expr as LogicalExpr, ReturnFieldArgs, ScalarUDF, Volatility};
 use expressions::functions::own::bytes::BYTES_OF_TEXT;
-use expressions::functions::{decimal_rounding, lists, nullif};
+use expressions::functions::{decimal_rounding, lists, nullif, zone};
 use schema::instants::UTC;
 
 use super::Types;
 use super::compared::is_bytes;
 use super::mismatch::of_nested;
 use super::numbers::{Use, are_apart, is_decimal, is_time};
-use super::signatures;
+use super::{signatures, zones};
 use crate::algebra::{Expr, Kind};
 use crate::compile::is_text;
 use crate::error::{Error, Result};
@@ -95,6 +95,18 @@ impl Types {
         if let Some(of_lists) = lists::find(name) {
             return self.of_lists(written, of_lists, args);
         }
+        let mut args = args;
+        if let Some(zone) = &self.zone {
+            args = match self.call_in_zone(name, args, zone)? {
+                Ok(value) => return Ok(value),
+                Err(args) => args,
+            };
+        }
+        if name == zone::NAME
+            && let Some(last) = args.pop()
+        {
+            args.push(zones::spelled(last)?);
+        }
         let takes_nested = OF_NESTED.contains(&name) || name.contains(' ');
         if !takes_nested && args.iter().any(|arg| arg.data_type.is_nested()) {
             return Err(of_nested(&format!("{name}()")));
@@ -111,7 +123,6 @@ impl Types {
         if first.is_some_and(|first| alike.iter().any(|arg| are_apart(&first.data_type, &arg.data_type))) {
             return Err(no_match(written, function.as_ref(), &args));
         }
-        let mut args = args;
         if OF_ONE_TYPE.contains(&name) {
             args = self.alike(args, is_bytes, &DataType::BinaryView)?;
             args = self.alike(args, is_time, &DataType::Time64(TimeUnit::Nanosecond))?;
@@ -126,6 +137,7 @@ impl Types {
         };
         let test = args.first().filter(|_| name == "nvl2").cloned();
         let mut args = self.arguments(written, function.as_ref(), args)?;
+        self.check_zone(written, name, &args)?;
         match (name, args.as_slice()) {
             ("coalesce" | "nvl", [first, ..]) => {
                 let data_type = first.data_type.clone();
@@ -146,6 +158,7 @@ impl Types {
             }
             ("arrow_cast" | "arrow_try_cast" | "cast_to_type" | "try_cast_to_type", [_, _]) => {
                 let to = result_of(&function, &args)?;
+                self.check_arrow_cast(name, &args[0].data_type, &to)?;
                 return self.written(args.swap_remove(0), &to, name.contains("try"));
             }
             ("to_char", [_, format]) => check_specifiers(format)?,
@@ -153,7 +166,7 @@ impl Types {
             ("to_timestamp", [seconds]) if seconds.data_type.is_numeric() => {
                 let moment = self.typed_call(function, args)?;
                 let DataType::Timestamp(unit, _) = moment.data_type else { return Ok(moment) };
-                return self.cast(moment, &DataType::Timestamp(unit, Some(UTC.into())), false);
+                return Ok(self.plain_cast(moment, &DataType::Timestamp(unit, Some(UTC.into())), false));
             }
             ("starts_with", [text, start]) if is_text(&text.data_type) => {
                 if let Some(Some(start)) = start.as_literal().map(|start| start.try_as_str().flatten()) {

@@ -11,6 +11,7 @@ use super::Types;
 use super::compared::is_bytes;
 use super::mismatch::not_taken;
 use super::numbers::is_decimal;
+use super::zones::{crosses, has_instants, with_texts};
 use crate::algebra::{Expr, Kind};
 use crate::compile;
 use crate::error::{Error, Result};
@@ -27,6 +28,11 @@ impl Types {
         if let Some(help) = no_number(from, to).filter(|_| !is_null) {
             let cast = if safe { "TRY_CAST" } else { "CAST" };
             return Err(Error::Unsupported(format!("{cast} from {} to {}{help}", shown(from), shown(to))));
+        }
+        if self.zone.is_some() && compile::is_text(from) && text::nested::is_made(to) && has_instants(to) {
+            // The parts of the text, of which instants are made then.
+            let texts = self.cast_to(e, &with_texts(to), safe);
+            return self.cast(texts, to, safe);
         }
         if compile::is_text(from) && text::nested::is_made(to) {
             return Ok(self.cast_to(e, to, safe));
@@ -67,7 +73,9 @@ impl Types {
 
     /// A cast that a user asks for.
     pub(super) fn written(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
-        if !can_cast(&e.data_type, to) {
+        let is_nested = e.data_type.is_nested() || to.is_nested();
+        let is_refused = self.zone.is_some() && is_nested && crosses(&e.data_type, to);
+        if is_refused || !can_cast(&e.data_type, to) {
             let cast = if safe { "TRY_CAST" } else { "CAST" };
             let (from, to) = (shown(&e.data_type), shown(to));
             return Err(Error::Unsupported(format!("{cast} from {from} to {to}")));
@@ -77,6 +85,10 @@ impl Types {
 
     /// An expression in the type that an operation takes.
     pub(super) fn coerced(&self, e: Expr, to: &DataType) -> Result<Expr> {
+        let is_nested = e.data_type.is_nested() || to.is_nested();
+        if self.zone.is_some() && is_nested && crosses(&e.data_type, to) {
+            return self.cast(e, to, false);
+        }
         if !can_cast(&e.data_type, to) {
             return Err(not_taken(&e.data_type, to));
         }
@@ -96,6 +108,18 @@ impl Types {
         if e.as_literal().is_some_and(|value| value.is_null()) {
             return Expr::null(to);
         }
+        let e = match &self.zone {
+            Some(zone) => match self.cast_in_zone(e, to, safe, zone) {
+                Ok(cast) => return cast,
+                Err(e) => e,
+            },
+            None => e,
+        };
+        self.plain_cast(e, to, safe)
+    }
+
+    /// The same whatever the time zone of the session: instants stay what they are.
+    pub(super) fn plain_cast(&self, e: Expr, to: &DataType, safe: bool) -> Expr {
         self.folded(Expr { kind: Kind::Cast { expr: Box::new(e), safe }, data_type: to.clone() })
     }
 }

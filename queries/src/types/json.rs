@@ -21,6 +21,7 @@ use expressions::functions::json::{Holds, OfJson};
 use expressions::functions::lists::list_of;
 use expressions::text::shown;
 
+use super::zones::{has_instants, with_texts};
 use super::{Types, signatures};
 use crate::algebra::{Columns, Expr, Kind};
 use crate::compile::is_text;
@@ -447,6 +448,11 @@ impl Types {
         holds: Holds,
         strictness: Strictness,
     ) -> Result<Expr> {
+        if self.zone.is_some() && has_instants(to) {
+            // The texts of the JSON, of which instants are made then.
+            let texts = self.transformed(written, json, &with_texts(to), holds, strictness)?;
+            return self.cast(texts, to, !strictness.values);
+        }
         if !transform::is_made(to) {
             return Err(Error::Unsupported(format!("JSON as {}", shown(to))));
         }

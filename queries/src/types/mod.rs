@@ -22,6 +22,7 @@
 //! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`date_parts`]: parts
 //!   of a date as a struct; [`maps`]: functions of maps.
 //! - [`series`]: lists of timestamps.
+//! - [`zones`]: the time zone of the session.
 //! - [`json`]: functions of JSON, its casts, and what it is compared with.
 //! - `standing`: the expressions that functions stand for.
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go
@@ -52,6 +53,7 @@ pub(crate) mod structs;
 #[cfg(test)]
 mod tests;
 mod times;
+mod zones;
 
 pub use aggregates::check_order;
 
@@ -65,12 +67,14 @@ use expressions::functions::attempt;
 use expressions::functions::json::Holds;
 use expressions::functions::lists::lambda;
 
+use schema::zones::is_utc;
+
 use crate::Settings;
 use crate::algebra::{Expr, Kind};
 use crate::compile::{self, Compiler};
 use crate::error::Result;
 
-/// What the types of expressions, and the values of constants, depend on: the query's time.
+/// What the types of expressions, and the values of constants, depend on: the query's time, and the session's zone.
 #[derive(Debug)]
 pub struct Types {
     /// Computes constants.
@@ -79,6 +83,10 @@ pub struct Types {
     context: SimplifyContext,
     /// See [`Settings::integer_division`].
     integer_division: bool,
+    /// See [`Settings::time_zone`].
+    zone_name: Arc<str>,
+    /// The same, unless it is UTC.
+    zone: Option<Arc<str>>,
 }
 
 impl Types {
@@ -91,7 +99,9 @@ impl Types {
             .with_query_execution_start_time(Some(now))
             .build();
         let compiler = Compiler::new(settings, ScalarSubqueryResults::new(0));
-        Types { compiler, context, integer_division: settings.integer_division }
+        let zone_name: Arc<str> = settings.time_zone.as_str().into();
+        let zone = (!is_utc(&zone_name)).then(|| zone_name.clone());
+        Types { compiler, context, integer_division: settings.integer_division, zone_name, zone }
     }
 
     /// The value of an expression without columns.

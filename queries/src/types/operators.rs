@@ -113,10 +113,16 @@ impl Types {
     }
 
     fn arithmetic(&self, left: Expr, op: Operator, right: Expr) -> Result<Expr> {
-        let (left, right) = match self.days(left, op, right)? {
+        let (mut left, mut right) = match self.days(left, op, right)? {
             Ok(date) => return Ok(date),
             Err(operands) => operands,
         };
+        if let Some(zone) = &self.zone {
+            (left, right) = match self.sum_in_zone(left, op, right, zone)? {
+                Ok(sum) => return Ok(sum),
+                Err(operands) => operands,
+            };
+        }
         let is_time = |t: &DataType| matches!(t, DataType::Interval(_) | DataType::Duration(_));
         let is_number = |t: &DataType| t.is_numeric() || t.is_null();
         match op {

@@ -1,7 +1,9 @@
 //! `range()` and `generate_series()` of timestamps: lists in which each is an interval behind the one before.
 
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use datafusion_common::ScalarValue;
 
+use super::zones::is_instant;
 use super::{Types, signatures};
 use crate::algebra::Expr;
 use crate::compile::is_text;
@@ -56,7 +58,11 @@ impl Types {
             true => self.cast(arg, to, false),
             false => self.as_type(arg, to, false),
         });
-        let args = args.collect::<Result<Vec<_>>>()?;
+        let mut args = args.collect::<Result<Vec<_>>>()?;
+        if let Some(zone) = self.zone.as_deref().filter(|_| is_instant(&time)) {
+            // Its days are those of the calendar there.
+            args.push(Expr::literal(ScalarValue::Utf8View(Some(zone.into()))));
+        }
         self.list_of_typed(function, args)
     }
 }

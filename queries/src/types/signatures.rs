@@ -102,7 +102,7 @@ fn standing_arguments(name: &str) -> Vec<Arguments> {
     let named = STANDING.iter().filter(|(names, ..)| names.contains(&name));
     let arguments = named.map(|(_, count, of)| match of {
         Standing::Part(_) | Standing::AgeOfToday => vec!["TIMESTAMP".into()],
-        Standing::Bytes => vec!["VARCHAR".into()],
+        Standing::Bytes | Standing::Setting => vec!["VARCHAR".into()],
         Standing::TextOfBytes => vec!["BLOB".into()],
         Standing::InZone => {
             let parts = ["BIGINT"; 5].into_iter().chain(["DOUBLE", "VARCHAR"]);

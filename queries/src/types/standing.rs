@@ -67,6 +67,7 @@ impl Types {
                 let now = call("now", vec![])?;
                 self.cast(now, &DataType::Timestamp(TimeUnit::Nanosecond, None), false)
             }
+            (Standing::Setting, Some(name), None, None) => self.setting(&name),
             (Standing::Bytes, Some(text), None, None) => {
                 if !(crate::compile::is_text(&text.data_type) || text.data_type.is_null()) {
                     return Err(wrong());

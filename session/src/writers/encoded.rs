@@ -6,6 +6,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use formats::format::Format;
 use formats::writer::{FileAssembler, FileEncoder};
 use schema::FormatOptions;
+use schema::zones::Clocks;
 use std::sync::Arc;
 
 use super::distinct::{distinct, renamed};
@@ -78,7 +79,7 @@ pub fn shape(
         (!matches!(format, ResultFormat::Csv | ResultFormat::Tsv)).then(|| distinct(&shaped)).flatten();
     let (from, to) = (shaped.clone(), named.clone());
     let lay_out = move |batch: RecordBatch| {
-        let batch = if text { flat(&batch, &from)? } else { batch };
+        let batch = if text { flat(&batch, &from, None)? } else { batch };
         to.as_ref().map_or(Ok(batch.clone()), |names| renamed(&batch, names))
     };
     (named.unwrap_or(shaped), lay_out)
@@ -106,6 +107,8 @@ pub struct EncodedWriter {
     out: Box<dyn Output>,
     encoding: Encoding,
     compression: String,
+    /// See [`FormatOptions::time_zone`].
+    time_zone: Option<String>,
     started: Option<Started>,
 }
 
@@ -123,7 +126,12 @@ struct Started {
 impl EncodedWriter {
     /// Writes to `out` with this compression.
     pub fn new(out: Box<dyn Output>, encoding: Encoding, compression: &str) -> EncodedWriter {
-        EncodedWriter { out, encoding, compression: compression.into(), started: None }
+        EncodedWriter { out, encoding, compression: compression.into(), time_zone: None, started: None }
+    }
+
+    /// The same; instants are printed as the clocks of a zone show them, in forms that are text.
+    pub fn in_zone(self, time_zone: Option<&str>) -> EncodedWriter {
+        EncodedWriter { time_zone: time_zone.map(String::from), ..self }
     }
 
     /// Whether each batch is written as it comes. Only compressed files show where blocks end.
@@ -173,7 +181,8 @@ impl EncodedWriter {
     fn take(&mut self, batch: &RecordBatch) -> Result<()> {
         let streams = self.streams();
         let Some(started) = &mut self.started else { return Ok(()) };
-        let batch = if self.encoding.is_flat() { flat(batch, &started.schema)? } else { batch.clone() };
+        let clocks = self.time_zone.as_deref().and_then(Clocks::of);
+        let batch = if self.encoding.is_flat() { flat(batch, &started.schema, clocks)? } else { batch.clone() };
         started.held_rows += batch.num_rows();
         started.held.push(batch);
         let block = if streams { started.held_rows.max(1) } else { started.encoder.block_rows() };
@@ -204,7 +213,8 @@ impl ResultWriter for EncodedWriter {
                 "one JSON array is not written compressed\n  help: --format jsonl can be".into(),
             ));
         }
-        let options = self.encoding.options(&self.compression);
+        let time_zone = self.time_zone.clone();
+        let options = FormatOptions { time_zone, ..self.encoding.options(&self.compression) };
         let schema = if self.encoding.is_flat() { flat_schema(schema) } else { schema.clone() };
         let encoder = formats::registry::format(self.encoding.name)?.encoder(&schema, &options)?;
         let mut assembler = encoder.assembler()?;
@@ -238,12 +248,16 @@ fn flat_schema(schema: &SchemaRef) -> SchemaRef {
 }
 
 /// Gives a batch this schema: nested columns become text.
-fn flat(batch: &RecordBatch, schema: &SchemaRef) -> formats::Result<RecordBatch> {
+fn flat(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    clocks: Option<Clocks>,
+) -> formats::Result<RecordBatch> {
     let column = |array: &ArrayRef| -> formats::Result<ArrayRef> {
         if !array.data_type().is_nested() {
             return Ok(array.clone());
         }
-        let column = Column::new(array)?;
+        let column = Column::new(array)?.in_zone(clocks);
         let mut texts = StringViewBuilder::with_capacity(array.len());
         let mut text = String::new();
         for row in 0..array.len() {

@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use schema::zones::Clocks;
 
 use super::value::{Column, is_number, quote};
 use super::{Output, Result, ResultWriter};
@@ -9,12 +10,14 @@ use super::{Output, Result, ResultWriter};
 /// Writes one line a row.
 pub struct MarkdownWriter {
     out: Box<dyn Output>,
+    /// The clocks that instants are printed by; those of UTC if none.
+    clocks: Option<Clocks>,
 }
 
 impl MarkdownWriter {
     /// Writes to `out`.
-    pub fn new(out: Box<dyn Output>) -> MarkdownWriter {
-        MarkdownWriter { out }
+    pub fn new(out: Box<dyn Output>, clocks: Option<Clocks>) -> MarkdownWriter {
+        MarkdownWriter { out, clocks }
     }
 
     fn line(&mut self, cells: impl Iterator<Item = String>) -> Result<()> {
@@ -35,7 +38,7 @@ impl ResultWriter for MarkdownWriter {
     }
 
     fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
-        let columns = batch.columns().iter().map(Column::new).collect::<Result<Vec<_>, formats::Error>>()?;
+        let columns = Column::all(batch, self.clocks)?;
         for row in 0..batch.num_rows() {
             self.line(columns.iter().map(|column| {
                 let mut cell = String::new();
@@ -83,7 +86,7 @@ mod tests {
     #[test]
     fn rows_are_lines_and_signs_lose_their_meaning() {
         let memory = Memory::default();
-        let mut writer = MarkdownWriter::new(Box::new(memory.clone()));
+        let mut writer = MarkdownWriter::new(Box::new(memory.clone()), None);
         let schema = Arc::new(Schema::new(vec![
             Field::new("total_revenue", DataType::Int64, true),
             Field::new("a|b", DataType::Utf8, true),

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use schema::zones::Clocks;
 use unicode_width::UnicodeWidthStr;
 
 use super::value::Column;
@@ -44,6 +45,8 @@ impl Default for TableOptions {
 pub struct TableWriter {
     out: Box<dyn Output>,
     options: TableOptions,
+    /// The clocks that instants are printed by; those of UTC if none.
+    clocks: Option<Clocks>,
     schema: Option<SchemaRef>,
     first: Vec<Vec<Cell>>,
     last: VecDeque<Vec<Cell>>,
@@ -58,8 +61,8 @@ struct Cell {
 
 impl TableWriter {
     /// Writes to `out` when the result has ended.
-    pub fn new(out: Box<dyn Output>, options: TableOptions) -> TableWriter {
-        TableWriter { out, options, schema: None, first: Vec::new(), last: VecDeque::new(), rows: 0 }
+    pub fn new(out: Box<dyn Output>, options: TableOptions, clocks: Option<Clocks>) -> TableWriter {
+        TableWriter { out, options, clocks, schema: None, first: Vec::new(), last: VecDeque::new(), rows: 0 }
     }
 
     fn keeps_first(&self) -> usize {
@@ -89,9 +92,9 @@ impl ResultWriter for TableWriter {
         let last = first.max(rows.saturating_sub(self.keeps_last()));
         // Only rows that are shown are made text.
         let wanted = batch.slice(0, first);
-        self.first.extend(cells(&wanted)?);
+        self.first.extend(cells(&wanted, self.clocks)?);
         let wanted = batch.slice(last, rows - last);
-        self.last.extend(cells(&wanted)?);
+        self.last.extend(cells(&wanted, self.clocks)?);
         let beyond = self.last.len().saturating_sub(self.keeps_last());
         self.last.drain(..beyond);
         Ok(())
@@ -113,8 +116,8 @@ impl ResultWriter for TableWriter {
     }
 }
 
-fn cells(batch: &RecordBatch) -> Result<Vec<Vec<Cell>>> {
-    let columns = batch.columns().iter().map(Column::new).collect::<Result<Vec<_>, formats::Error>>()?;
+fn cells(batch: &RecordBatch, clocks: Option<Clocks>) -> Result<Vec<Vec<Cell>>> {
+    let columns = Column::all(batch, clocks)?;
     let row = |row: usize| {
         let cell = |column: &Column| {
             let mut text = String::new();

@@ -4,10 +4,11 @@
 //! in them in single quotes.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use formats::rows::cells::Cells;
+use schema::zones::Clocks;
 
 use super::escape::{escaped, is_unseen, push_escaped};
 
@@ -69,6 +70,28 @@ impl Column {
             _ => Values::Flat(Cells::new(array)?),
         };
         Ok(Column { nulls, values })
+    }
+
+    /// The columns of a batch, whose instants are printed as the clocks of a zone show them.
+    pub fn all(batch: &RecordBatch, clocks: Option<Clocks>) -> Result<Vec<Column>, formats::Error> {
+        batch.columns().iter().map(|column| Ok(Column::new(column)?.in_zone(clocks))).collect()
+    }
+
+    /// The same; instants are printed as the clocks of a zone show them.
+    pub fn in_zone(self, clocks: Option<Clocks>) -> Column {
+        let values = match self.values {
+            Values::Flat(cells) => Values::Flat(cells.in_zone(clocks)),
+            Values::List(items, ranges) => Values::List(Box::new(items.in_zone(clocks)), ranges),
+            Values::Struct(fields) => {
+                Values::Struct(fields.into_iter().map(|(name, field)| (name, field.in_zone(clocks))).collect())
+            }
+            Values::Map(entries, ranges) => {
+                let (keys, values) = *entries;
+                Values::Map(Box::new((keys.in_zone(clocks), values.in_zone(clocks))), ranges)
+            }
+            other => other,
+        };
+        Column { values, ..self }
     }
 
     /// Whether the value of a row is NULL.

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use arrow_schema::{DataType, SchemaRef};
 
-use super::cells::{Cells, no_text};
+use super::cells::{Cells, Shown, no_text};
 use crate::error::{Error, Result};
 pub use value::{date, hex, not_finite, point, timestamp};
-use value::{decimal, float32, time};
+use value::{decimal, float32, local, time};
 
 /// What kind of text a value is, which decides about quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,8 @@ impl Cells {
                 point(digits.is_some(), digits.unwrap_or(&text).as_bytes(), *scale, out);
             }
             Cells::Date(v) => date(i64::from(v[row]), out),
-            Cells::Timestamp(v, unit, zoned) => timestamp(v[row], *unit, *zoned, out),
+            Cells::Timestamp(v, unit, Shown::In(clocks)) => local(v[row], *unit, *clocks, out),
+            Cells::Timestamp(v, unit, shown) => timestamp(v[row], *unit, shown.is_instant(), out),
             Cells::Time(v, unit) => time(v[row], *unit, out),
             Cells::Text(v) => out.extend_from_slice(v.value(row).as_bytes()),
             Cells::Binary(v) => hex(v.value(row), out),

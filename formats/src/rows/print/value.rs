@@ -1,6 +1,7 @@
 //! Single values to text.
 
 use arrow_schema::TimeUnit;
+use schema::zones::{Clocks, push_offset};
 
 use crate::rows::parse::per_second;
 
@@ -108,6 +109,21 @@ pub fn timestamp(value: i64, unit: TimeUnit, zoned: bool, out: &mut Vec<u8>) {
     if zoned {
         out.push(b'Z');
     }
+}
+
+/// Appends an instant with what clocks show and how far they are from UTC: `2024-01-01T11:00:00+01:00`. One whose local
+/// time can't be counted is one of UTC.
+pub fn local(value: i64, unit: TimeUnit, clocks: Clocks, out: &mut Vec<u8>) {
+    let per_second = per_second(unit);
+    let shown = clocks.offset_at(value.div_euclid(per_second)).and_then(|offset| {
+        let local = value.checked_add(offset.checked_mul(per_second)?)?;
+        Some((local, offset))
+    });
+    let Some((local, offset)) = shown else { return timestamp(value, unit, true, out) };
+    timestamp(local, unit, false, out);
+    let mut text = String::new();
+    push_offset(offset, true, &mut text);
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// Appends `HH:MM:SS` and a fraction of the unit's digits if it is not zero. What is no time of day shows as such, with

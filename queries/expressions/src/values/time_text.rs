@@ -4,7 +4,7 @@
 //! time      = hours ":" minutes (":" seconds ("." digits?)?)?      one or two digits each
 //! timestamp = date ((" " | "T") time (" "? offset)?)?
 //! date      = year "-" month "-" day                               four digits, and one or two; or all with "/"
-//! offset    = "Z" | "UTC" | ("+" | "-") hours (":"? minutes)?      two digits each
+//! offset    = "Z" | "UTC" | ("+" | "-") hours (":"? minutes)?      two digits each; and seconds behind a colon
 //! ```
 
 use chrono::NaiveDate;
@@ -58,10 +58,12 @@ fn offset_of(text: &str) -> Option<i64> {
         4 if digits.is_ascii() => digits.split_at(2),
         _ => digits.split_once(':')?,
     };
-    if hours.len() != 2 || minutes.len() != 2 {
+    // Clocks of towns before there were zones.
+    let (minutes, seconds) = minutes.split_once(':').unwrap_or((minutes, "00"));
+    if hours.len() != 2 || minutes.len() != 2 || seconds.len() != 2 {
         return None;
     }
-    Some(sign * (small(hours, 15)? * 3_600 + small(minutes, 59)? * 60))
+    Some(sign * (small(hours, 15)? * 3_600 + small(minutes, 59)? * 60 + small(seconds, 59)?))
 }
 
 /// The nanoseconds since midnight that a text says, or `None`. Digits behind the ninth are cut.
@@ -112,6 +114,7 @@ mod tests {
             ("2024-01-31 01:02:03+02", of(day + 3_723, 0, Some(7_200))),
             ("2024-01-31 01:02:03-0230", of(day + 3_723, 0, Some(-9_000))),
             ("2024-01-31T01:02:03.5 +05:30", of(day + 3_723, 500_000_000, Some(19_800))),
+            ("2024-01-31 01:02:03+00:53:28", of(day + 3_723, 0, Some(3_208))),
             ("1969-12-31 23:59:59.5", of(-1, 500_000_000, None)),
         ] {
             assert_eq!(timestamp(text), expected, "{text}");

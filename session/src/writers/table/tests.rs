@@ -16,7 +16,7 @@ fn shown(options: TableOptions, columns: Vec<(&str, ArrayRef)>, cut: usize) -> S
     let counted = RecordBatchOptions::new().with_row_count(count);
     let batch = RecordBatch::try_new_with_options(schema.clone(), arrays, &counted).unwrap();
     let memory = Memory::default();
-    let mut writer = TableWriter::new(Box::new(memory.clone()), options);
+    let mut writer = TableWriter::new(Box::new(memory.clone()), options, None);
     writer.begin(&schema).unwrap();
     for start in (0..batch.num_rows()).step_by(cut) {
         writer.batch(&batch.slice(start, cut.min(batch.num_rows() - start))).unwrap();

@@ -8,10 +8,16 @@ use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
 use arrow_array::types::{IntervalMonthDayNano, IntervalMonthDayNanoType, TimestampNanosecondType};
 use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
 use datafusion_common::{Result, exec_err};
+use schema::zones::Clocks;
 
 use super::{Given, ListFunction, item_of, list_of};
+use crate::functions::zone::session::plus;
+
+/// Units of these timestamps in a second.
+const NANOSECONDS: i64 = 1_000_000_000;
 
 /// The most timestamps of the lists of a batch.
 const MOST: usize = 1 << 27;
@@ -38,13 +44,21 @@ fn is_forward(step: IntervalMonthDayNano) -> Result<bool> {
     }
 }
 
+/// The clocks by whose calendar months and days are counted: those of the zone that is the fourth argument.
+fn zone(given: &Given) -> Result<Option<Clocks>> {
+    let Some(zones) = given.args().get(3) else { return Ok(None) };
+    let zones = cast(zones, &DataType::Utf8View)?;
+    // It is a constant. There may be no row.
+    Ok(zones.as_string_view().iter().flatten().next().and_then(Clocks::of))
+}
+
 fn times(given: &Given, with_end: bool) -> Result<ArrayRef> {
     let (begins, ends) = (
         given.arg(0)?.as_primitive::<TimestampNanosecondType>(),
         given.arg(1)?.as_primitive::<TimestampNanosecondType>(),
     );
     let steps = given.arg(2)?.as_primitive::<IntervalMonthDayNanoType>();
-    let utc: Tz = "+00:00".parse()?;
+    let (utc, clocks): (Tz, Option<Clocks>) = ("+00:00".parse()?, zone(given)?);
     let item = item_of(given.gives);
     let values = TimestampNanosecondBuilder::new().with_data_type(item.clone());
     let mut lists = ListBuilder::new(values).with_field(Field::new_list_field(item, true));
@@ -63,7 +77,11 @@ fn times(given: &Given, with_end: bool) -> Result<ArrayRef> {
             }
             lists.values().append_value(time);
             // What is beyond all timestamps is beyond the end.
-            let Some(next) = TimestampNanosecondType::add_month_day_nano(time, step, utc) else { break };
+            let next = match clocks {
+                Some(clocks) => plus(clocks, time, NANOSECONDS, step),
+                None => TimestampNanosecondType::add_month_day_nano(time, step, utc),
+            };
+            let Some(next) = next else { break };
             time = next;
         }
         lists.append(true);

@@ -4,6 +4,7 @@
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err};
+use schema::instants::UTC;
 use schema::time_formats::TimeFormat;
 
 use super::arguments::{Call, DAY, Texts};
@@ -63,13 +64,13 @@ impl Formats {
 
 fn write(call: &Call) -> Result<ArrayRef> {
     let time = usize::from(!call.type_of(0).is_temporal());
-    let zoned = matches!(call.type_of(time), DataType::Timestamp(_, Some(_)));
+    let zone = matches!(call.type_of(time), DataType::Timestamp(_, Some(_))).then_some((UTC, 0));
     let instants = call.instants(time)?;
     let mut formats = Formats { name: call.name, texts: call.text(1 - time)?, last: None };
     call.give_text(|row, out| {
         let Some(((day, nanos), format)) = instants.get(row).zip(formats.get(row)?) else { return Ok(false) };
         let date = date_of(call, day)?;
-        format.write(date, nanos, zoned, out);
+        format.write(date, nanos, zone, out);
         Ok(true)
     })
 }

@@ -1,39 +1,54 @@
 //! `x AT TIME ZONE 'zone'`: an instant to the date and time that a clock in the zone shows, and such a date and time to
-//! the instant. The planner's cast changes the label of an instant alone.
+//! the instant. The planner's cast changes the label of an instant alone. Of hours that are shown twice or never
+//! [`schema::zones`] tells what is meant.
 //!
-//! When clocks are put back an hour is shown twice, and the later one is meant; when they are put forward, an hour is not
-//! shown, and is taken as if they had not been (as PostgreSQL and DuckDB do).
+//! - [`session`]: what else the time zone of a session needs.
+
+pub mod session;
 
 use std::sync::Arc;
 
-use std::str::FromStr;
-
 use arrow_array::cast::AsArray;
-use arrow_array::timezone::Tz;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
-use datafusion_common::{Result, ScalarValue, exec_datafusion_err, internal_err, plan_err};
+use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err, internal_err, plan_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use schema::instants::{UTC, per_second};
+use schema::zones::Clocks;
 
 /// Its name, which nobody types: AT TIME ZONE becomes a call of it.
 pub const NAME: &str = "at_time_zone";
 
 /// The function.
 pub fn at_time_zone() -> Arc<ScalarUDF> {
+    function(false)
+}
+
+/// The function. If it is `safe`, a date and time beyond all instants is NULL, and no error.
+pub fn function(safe: bool) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(AtTimeZone {
+        safe,
         signature: Signature::user_defined(Volatility::Immutable),
         local: datafusion_functions::datetime::to_local_time(),
     }))
 }
 
+/// The clocks of a zone.
+fn clocks(zone: &str) -> Result<Clocks> {
+    match Clocks::of(zone) {
+        Some(clocks) => Ok(clocks),
+        None => exec_err!("there is no time zone '{zone}'"),
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct AtTimeZone {
+    /// Whether what is out of range is NULL.
+    safe: bool,
     signature: Signature,
     /// What the clock of the zone of a timestamp's type shows.
     local: Arc<ScalarUDF>,
@@ -44,32 +59,18 @@ fn relabelled(values: &ArrayRef, to: DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(values, &to, &strict)?)
 }
 
-/// How far a zone's clocks are from UTC when they show a date and time, in seconds.
-fn offset(zone: &Tz, shown: NaiveDateTime) -> Option<i64> {
-    // In a gap it is what it was before: clocks were put forward by a day at most.
-    [0, 3, 27].into_iter().find_map(|hours| {
-        let offset =
-            match zone.offset_from_local_datetime(&shown.checked_sub_signed(TimeDelta::hours(hours))?) {
-                MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => offset,
-                MappedLocalTime::None => return None,
-            };
-        Some(i64::from(offset.fix().local_minus_utc()))
-    })
-}
-
-/// The instants at which the clocks of a zone show these dates and times.
-fn instants(values: &ArrayRef, unit: TimeUnit, zone: &str, to: DataType) -> Result<ArrayRef> {
-    let zone = Tz::from_str(zone)?;
+/// The instants at which the clocks of a zone show these dates and times. If it is `safe`, what is out of range is NULL.
+fn instants(values: &ArrayRef, unit: TimeUnit, zone: &str, to: DataType, safe: bool) -> Result<ArrayRef> {
+    let clocks = clocks(zone)?;
     let per_second = per_second(unit);
     let units = relabelled(values, DataType::Int64)?;
     let instant = |units: i64| {
-        let nanos = units.rem_euclid(per_second) * (1_000_000_000 / per_second);
-        let shown = DateTime::from_timestamp(units.div_euclid(per_second), nanos as u32)?.naive_utc();
-        units.checked_sub(offset(&zone, shown)? * per_second)
+        let offset = clocks.offset_shown(units.div_euclid(per_second))?;
+        units.checked_sub(offset.checked_mul(per_second)?)
     };
-    let made = units.as_primitive::<Int64Type>().iter().map(|units| {
-        let wrong = || exec_datafusion_err!("a timestamp is too far from 1970 for AT TIME ZONE");
-        units.map(|units| instant(units).ok_or_else(wrong)).transpose()
+    let made = units.as_primitive::<Int64Type>().iter().map(|units| match units.map(instant) {
+        Some(None) if !safe => Err(exec_datafusion_err!("a timestamp is too far from 1970 for AT TIME ZONE")),
+        made => Ok(made.flatten()),
     });
     let made: ArrayRef = Arc::new(made.collect::<Result<Int64Array>>()?);
     relabelled(&made, to)
@@ -77,7 +78,7 @@ fn instants(values: &ArrayRef, unit: TimeUnit, zone: &str, to: DataType) -> Resu
 
 impl ScalarUDFImpl for AtTimeZone {
     fn name(&self) -> &str {
-        NAME
+        if self.safe { "try_at_time_zone" } else { NAME }
     }
 
     fn signature(&self) -> &Signature {
@@ -122,7 +123,7 @@ impl ScalarUDFImpl for AtTimeZone {
             return internal_err!("AT TIME ZONE takes a timestamp");
         };
         if from.is_none() {
-            return Ok(ColumnarValue::Array(instants(&value, unit, zone, to)?));
+            return Ok(ColumnarValue::Array(instants(&value, unit, zone, to, self.safe)?));
         }
         // From label to label the instant stays.
         let in_zone = relabelled(&value, DataType::Timestamp(unit, Some(Arc::from(zone))))?;
