@@ -117,13 +117,14 @@ impl Session {
         for batch in results.by_ref() {
             row = Some(batch?).filter(|batch| batch.num_rows() > 0).or(row);
         }
+        let clocks = self.settings().clocks();
         let value = |column: usize| -> Result<Option<String>> {
             let Some(column) = row.as_ref().map(|row| row.column(column)) else { return Ok(None) };
             if column.logical_nulls().is_some_and(|nulls| nulls.is_null(0)) {
                 return Ok(None);
             }
             let mut text = Vec::new();
-            Cells::new(column)?.print(0, &mut text);
+            Cells::new(column)?.in_zone(clocks).print(0, &mut text);
             Ok(Some(String::from_utf8_lossy(&text).into_owned()))
         };
         let mut shown = names_and_types(&source).to_vec();

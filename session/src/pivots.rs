@@ -7,7 +7,6 @@ use engine::context::cancel::Cancel;
 use engine::context::stack::Deep;
 use formats::rows::cells::Cells;
 use queries::parse::{Query, pivots, tables};
-use schema::zones::{Clocks, is_utc};
 
 use crate::error::Result;
 use crate::limits::within_limits;
@@ -51,8 +50,7 @@ impl Session {
 
     /// The texts that the only column of a query has.
     fn texts_of(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Vec<String>> {
-        let zone = self.settings().time_zone.clone();
-        let clocks = Some(zone).filter(|name| !is_utc(name)).and_then(|name| Clocks::of(&name));
+        let clocks = self.settings().clocks();
         let mut texts = Vec::new();
         for batch in self.rows(query, None, cancel, &mut |_, _| ())? {
             let batch = batch?;

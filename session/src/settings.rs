@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use formats::discover::OpenOptions;
+use schema::zones::{Clocks, is_utc};
 
 /// How the queries of a session are planned and run, and how it reads files.
 #[derive(Debug, Clone)]
@@ -61,6 +62,11 @@ impl Settings {
             allow_scripts: self.allow_scripts,
             ..queries::Settings::default()
         }
+    }
+
+    /// The clocks by which instants are printed, if they are not those of UTC.
+    pub fn clocks(&self) -> Option<Clocks> {
+        Clocks::of(&self.time_zone).filter(|_| !is_utc(&self.time_zone))
     }
 
     /// The settings with which this process runs a plan.

@@ -37,7 +37,8 @@ impl CsvWriter {
         }
         let in_words = |byte: u8| byte.is_ascii_alphanumeric() || b"+-:.\\".contains(&byte);
         let check_words = in_words(marks.delimiter) || in_words(marks.quote);
-        let mut writer = CsvWriter { marks, special, check_words, clocks: options.clocks(), head: Vec::new() };
+        let mut writer =
+            CsvWriter { marks, special, check_words, clocks: options.clocks(), head: Vec::new() };
         if options.header {
             let mut head = Vec::new();
             for (i, field) in schema.fields().iter().enumerate() {

@@ -258,7 +258,7 @@ pub const ALL: &[Described] = &[
     of("Dates", "millisecond", &[], "x TIMESTAMP", "BIGINT", "The seconds of the minute, in milliseconds.", "millisecond(TIMESTAMP '2024-02-29 13:14:15')"),
     of("Dates", "microsecond", &[], "x TIMESTAMP", "BIGINT", "The seconds of the minute, in microseconds.", "microsecond(TIMESTAMP '2024-02-29 13:14:15')"),
     of("Dates", "nanosecond", &[], "x TIMESTAMP", "BIGINT", "The seconds of the minute, in nanoseconds.", "nanosecond(TIMESTAMP '2024-02-29 13:14:15')"),
-    of("Dates", "timezone", &[], "x TIMESTAMP", "BIGINT", "How far the time zone is from UTC: 0, for it is UTC.", "timezone(DATE '2024-02-29')"),
+    of("Dates", "timezone", &[], "x TIMESTAMP", "BIGINT", "How many seconds the time zone of an instant is from UTC; 0 of others.", "timezone(DATE '2024-02-29')"),
     of("Dates", "timezone_hour", &[], "x TIMESTAMP", "BIGINT", "The hours of that.", "timezone_hour(DATE '2024-02-29')"),
     of("Dates", "timezone_minute", &[], "x TIMESTAMP", "BIGINT", "The minutes of that.", "timezone_minute(DATE '2024-02-29')"),
     of("Dates", "epoch", &[], "x TIMESTAMP", "DOUBLE", "The seconds since 1970.", "epoch(DATE '2024-02-29')"),

@@ -6,6 +6,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::ScalarValue;
+use schema::instants::per_second;
 
 use super::Types;
 use super::compared::is_bytes;
@@ -154,7 +155,22 @@ pub(super) fn wider(
     if is_time(one) && is_time(other) {
         return Some(DataType::Time64(TimeUnit::Nanosecond));
     }
+    if let Some(instant) = instant_of(one, other).or_else(|| instant_of(other, one)) {
+        return Some(instant);
+    }
     common(&[(None, one), (None, other)], purpose).or_else(|| rules(one, other))
+}
+
+/// The type of instants that a timestamp or a date becomes beside one: local time in the zone of the session.
+fn instant_of(instant: &DataType, other: &DataType) -> Option<DataType> {
+    let DataType::Timestamp(unit, Some(zone)) = instant else { return None };
+    match other {
+        DataType::Timestamp(finer, None) if per_second(*finer) > per_second(*unit) => {
+            Some(DataType::Timestamp(*finer, Some(zone.clone())))
+        }
+        DataType::Timestamp(_, None) | DataType::Date32 | DataType::Date64 => Some(instant.clone()),
+        _ => None,
+    }
 }
 
 /// Whether a type is that of times of day, which have other units in files.

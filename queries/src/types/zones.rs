@@ -16,8 +16,8 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use expressions::functions::parts::part_of;
-use expressions::functions::zone::session::{InZone, nanoseconds_of};
 use expressions::functions::zone;
+use expressions::functions::zone::session::{InZone, nanoseconds_of};
 use expressions::text::shown;
 use schema::instants::UTC;
 use schema::zones::{self, Clocks};
@@ -276,7 +276,7 @@ impl Types {
                         Ok(call("date_sub", [text(unit)].into_iter().chain(cuts).collect())?)
                     }
                     None if unit != "nanosecond" => Err(self.all_shown(args, zone)),
-                    _ => Ok(call("date_sub", self.all_instants(args)?)?),
+                    _ => Err(self.all_instants(args)?),
                 }
             }
             ("time_bucket" | "date_bin", _) => Err(self.all_instants(args)?),

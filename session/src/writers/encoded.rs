@@ -182,7 +182,8 @@ impl EncodedWriter {
         let streams = self.streams();
         let Some(started) = &mut self.started else { return Ok(()) };
         let clocks = self.time_zone.as_deref().and_then(Clocks::of);
-        let batch = if self.encoding.is_flat() { flat(batch, &started.schema, clocks)? } else { batch.clone() };
+        let batch =
+            if self.encoding.is_flat() { flat(batch, &started.schema, clocks)? } else { batch.clone() };
         started.held_rows += batch.num_rows();
         started.held.push(batch);
         let block = if streams { started.held_rows.max(1) } else { started.encoder.block_rows() };
@@ -248,11 +249,7 @@ fn flat_schema(schema: &SchemaRef) -> SchemaRef {
 }
 
 /// Gives a batch this schema: nested columns become text.
-fn flat(
-    batch: &RecordBatch,
-    schema: &SchemaRef,
-    clocks: Option<Clocks>,
-) -> formats::Result<RecordBatch> {
+fn flat(batch: &RecordBatch, schema: &SchemaRef, clocks: Option<Clocks>) -> formats::Result<RecordBatch> {
     let column = |array: &ArrayRef| -> formats::Result<ArrayRef> {
         if !array.data_type().is_nested() {
             return Ok(array.clone());

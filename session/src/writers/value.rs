@@ -82,9 +82,9 @@ impl Column {
         let values = match self.values {
             Values::Flat(cells) => Values::Flat(cells.in_zone(clocks)),
             Values::List(items, ranges) => Values::List(Box::new(items.in_zone(clocks)), ranges),
-            Values::Struct(fields) => {
-                Values::Struct(fields.into_iter().map(|(name, field)| (name, field.in_zone(clocks))).collect())
-            }
+            Values::Struct(fields) => Values::Struct(
+                fields.into_iter().map(|(name, field)| (name, field.in_zone(clocks))).collect(),
+            ),
             Values::Map(entries, ranges) => {
                 let (keys, values) = *entries;
                 Values::Map(Box::new((keys.in_zone(clocks), values.in_zone(clocks))), ranges)

@@ -137,7 +137,7 @@ impl DatePart {
             "decade" => year()?.unary(|year| year / 10),
             "century" => year()?.unary(era(100)),
             "millennium" => year()?.unary(era(1000)),
-            // That of a query is UTC.
+            // Of an instant in another zone the planner knows it.
             "timezone" | "timezone_hour" | "timezone_minute" => year()?.unary(|_| 0),
             "era" => year()?.unary(|year| i64::from(year > 0)),
             "yearweek" => {

@@ -266,8 +266,7 @@ impl Function {
                 let instants = Instants::new(first)?;
                 // A unit may be longer than the part.
                 let step = (nanos / (SECOND / instants.per_second)).max(1);
-                let one =
-                    |units: i64| cut(clocks, units, instants.per_second, step).ok_or_else(beyond);
+                let one = |units: i64| cut(clocks, units, instants.per_second, step).ok_or_else(beyond);
                 let all = instants.each(one).map(Option::transpose);
                 let cut: ArrayRef = Arc::new(all.collect::<Result<Int64Array>>()?);
                 relabelled(&cut, first.data_type().clone())?
@@ -291,9 +290,8 @@ fn formatted(clocks: Clocks, zone: &str, instants: &Instants, formats: &ArrayRef
             continue;
         };
         if last.as_ref().is_none_or(|(known, _)| *known != text) {
-            let parsed = TimeFormat::parse(text).map_err(|specifier| {
-                exec_datafusion_err!("strftime() has no specifier '{specifier}'")
-            })?;
+            let parsed = TimeFormat::parse(text)
+                .map_err(|specifier| exec_datafusion_err!("strftime() has no specifier '{specifier}'"))?;
             last = Some((text, parsed));
         }
         let Some((_, format)) = &last else { continue };
