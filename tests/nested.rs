@@ -2,8 +2,9 @@
 //! and answers, and what palais writes in every compression they read.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use process::{palais, run};
 
@@ -234,4 +235,170 @@ fn computed_maps_and_structs_are_values_of_json() {
         "{\"a\":[1],\"keys\":[\"a\"],\"more\":{\"a\":[1],\"z\":[0]}}\n\
          {\"a\":null,\"keys\":[\"b\"],\"more\":{\"b\":[2],\"z\":[0]}}\n"
     );
+}
+
+/// Messages in protoc's text form, as bytes of the message `name`, each behind its length.
+fn messages(home: &Path, proto: &str, name: &str, texts: &[&str]) -> Vec<u8> {
+    let of = |text: &&str| {
+        let mut protoc = Command::new("protoc");
+        protoc
+            .arg(format!("--proto_path={}", home.display()))
+            .args([format!("--encode={name}"), proto.into()]);
+        let mut child = protoc
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("protoc is there (`make others` installs it)");
+        child.stdin.take().expect("it is piped").write_all(text.as_bytes()).expect("it takes the text");
+        let done = child.wait_with_output().expect("protoc ends");
+        assert!(done.status.success(), "{text}");
+        let mut length = done.stdout.len();
+        let mut bytes = Vec::new();
+        while length >= 0x80 {
+            bytes.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        bytes.push(length as u8);
+        [bytes, done.stdout].concat()
+    };
+    texts.iter().flat_map(of).collect()
+}
+
+const SHOP: &str = r#"syntax = "proto3";
+package shop.v1;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+
+message Order {
+  uint64 id = 7;
+  optional string note = 2;
+  Kind kind = 3;
+  repeated Line lines = 4;
+  map<string, double> rates = 5;
+  oneof paid { bool cash = 6; Card card = 8; }
+  google.protobuf.Timestamp at = 9;
+  google.protobuf.Int32Value points = 10;
+  repeated sint32 deltas = 11;
+  repeated fixed32 plain = 12 [packed = false];
+  repeated Kind kinds = 13;
+  bytes raw = 14;
+  map<int32, Line> by_number = 15;
+  float share = 300;
+  enum Kind { UNKNOWN = 0; SALE = 1; GIFT = 2; }
+  message Line { string sku = 1; int32 count = 2; repeated string tags = 3; Card card = 4; }
+}
+message Card { string number = 1; int64 year = 2; }
+"#;
+
+#[test]
+fn messages_of_protoc_are_read_with_their_proto_file() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    fs::write(home.path().join("shop.proto"), SHOP).expect("it can be written");
+    let full = "id: 18446744073709551615 note: '' kind: GIFT \
+        lines { sku: 'a' count: -3 tags: 'x' tags: '' card { number: '1' } } lines { } \
+        rates { key: 'b' value: 0.5 } card { year: 2030 } at { seconds: 1700000000 nanos: 123456789 } \
+        points { } deltas: -1 deltas: 0 deltas: 2147483647 plain: 1 plain: 4294967295 \
+        kinds: SALE kinds: UNKNOWN raw: '\\000\\377' by_number { key: -5 value { count: 1 } } share: 0.25";
+    let file = home.path().join("orders.pb");
+    let bytes = messages(home.path(), "shop.proto", "shop.v1.Order", &[full, "", "cash: false id: 1"]);
+    fs::write(&file, bytes).expect("it can be written");
+    let schema = format!("o={}#Order", home.path().join("shop.proto").display());
+    let table = format!("o={}", file.display());
+    let rows = |sql: &str, more: &[&str]| {
+        done(
+            [&["query", sql, "--table", &table, "--schema", &schema, "--format", "jsonl"][..], more].concat(),
+        )
+    };
+    let empty = "\"rates\":{},\"cash\":CASH,\"card\":null,\"at\":null,\"points\":null,\"deltas\":[],\"plain\":[],\
+         \"kinds\":[],\"raw\":\"\\\\x\",\"by_number\":{},\"share\":0.0}\n";
+    let start = |id: u8| format!("{{\"id\":{id},\"note\":null,\"kind\":\"UNKNOWN\",\"lines\":[],");
+    let expected = [
+        "{\"id\":18446744073709551615,\"note\":\"\",\"kind\":\"GIFT\",\
+         \"lines\":[{\"sku\":\"a\",\"count\":-3,\"tags\":[\"x\",\"\"],\"card\":{\"number\":\"1\",\"year\":0}},\
+         {\"sku\":\"\",\"count\":0,\"tags\":[],\"card\":null}],\"rates\":{\"b\":0.5},\"cash\":null,\
+         \"card\":{\"number\":\"\",\"year\":2030},\"at\":\"2023-11-14T22:13:20.123456789Z\",\"points\":0,\
+         \"deltas\":[-1,0,2147483647],\"plain\":[1,4294967295],\"kinds\":[\"SALE\",\"UNKNOWN\"],\
+         \"raw\":\"\\\\x00ff\",\"by_number\":{\"-5\":{\"sku\":\"\",\"count\":1,\"tags\":[],\"card\":null}},\
+         \"share\":0.25}\n",
+        &(start(0) + &empty.replace("CASH", "null")),
+        &(start(1) + &empty.replace("CASH", "false")),
+    ]
+    .concat();
+    assert_eq!(rows("SELECT * FROM o", &[]), expected);
+    assert_eq!(rows("SELECT count(*) AS n FROM o", &["--workers", "2"]), "{\"n\":3}\n");
+    assert_eq!(
+        rows("SELECT lines[1].card.number AS c, points FROM o WHERE kind = 'GIFT'", &["--processes", "2"]),
+        "{\"c\":\"1\",\"points\":0}\n"
+    );
+    let types = rows("SELECT column_name, column_type FROM (DESCRIBE o) LIMIT 4", &[]);
+    assert!(types.contains("STRUCT(sku VARCHAR, count INT, tags VARCHAR[], card STRUCT("), "{types}");
+    // What was read is written with all its values by formats that hold them.
+    let parquet = home.path().join("orders.parquet");
+    let convert =
+        ["convert", &file.to_string_lossy(), &parquet.to_string_lossy(), "--schema", &schema, "--verify"]
+            .map(str::to_string);
+    done(convert);
+    assert_eq!(query("SELECT * FROM $T", &parquet, "jsonl"), expected);
+}
+
+#[test]
+fn proto2_messages_keep_their_presence() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let proto = "syntax = \"proto2\";\nmessage Row {\n  required int32 r = 1;\n  optional int32 o = 2 [default = 7];\n  \
+                 repeated int32 l = 3;\n  repeated int32 p = 4 [packed = true];\n  extensions 100 to 200;\n}\n";
+    fs::write(home.path().join("row.proto"), proto).expect("it can be written");
+    let bytes = messages(home.path(), "row.proto", "Row", &["r: 0 l: 1 l: 2 p: 3 p: 4", "r: 5 o: 0"]);
+    fs::write(home.path().join("t.pb"), bytes).expect("it can be written");
+    let path = home.path().join("t.pb");
+    let schema = format!("{}={}", path.display(), home.path().join("row.proto").display());
+    let rows =
+        done(["query", &format!("FROM '{}'", path.display()), "--schema", &schema, "--format", "jsonl"]);
+    assert_eq!(rows, "{\"r\":0,\"o\":null,\"l\":[1,2],\"p\":[3,4]}\n{\"r\":5,\"o\":0,\"l\":[],\"p\":[]}\n");
+}
+
+#[test]
+fn a_proto_file_that_does_not_fit_is_told() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(home.path().join(name), bytes).expect("it can be written");
+        home.path().join(name).display().to_string()
+    };
+    let (csv, data) = (write("t.csv", b"a\n1\n"), write("t.pb", b"\x02\x08\x01\x03\x0a\x01x\x02\x08\x03"));
+    let proto = write("m.proto", b"syntax = \"proto3\"; message M { int32 a = 1; } message N { M m = 1; }");
+    let bad = write("bad.proto", b"syntax = \"proto3\";\nmessage M { int32 = 1; }");
+    let refused = |path: &str, schema: &str, parts: &[&str]| {
+        let flag = format!("{path}={schema}");
+        let done = palais(["query", &format!("FROM '{path}'"), "--schema", &flag]);
+        assert_eq!((done.code(), done.stdout.as_str()), (Some(1), ""), "{}", done.stderr);
+        parts.iter().for_each(|part| assert!(done.stderr.contains(part), "{part}: {}", done.stderr));
+    };
+    refused(
+        &csv,
+        &format!("{proto}#M"),
+        &["t.csv", "a .proto file is a schema of protobuf alone", "--from protobuf"],
+    );
+    refused(&data, &proto, &["m.proto", "several messages (M, N)", "#M"]);
+    refused(&data, &format!("{proto}#X"), &["no message 'X'; it has M, N"]);
+    refused(&data, &bad, &["bad.proto", "line 2, column 19"]);
+    refused(
+        &data,
+        &format!("{proto}#M"),
+        &["t.pb, row 2, byte 3", "field 1 has the wire type 2, and 'a' has 0"],
+    );
+    let flag = format!("{data}={proto}#M");
+    let skip = palais([
+        "query",
+        &format!("FROM '{data}'"),
+        "--schema",
+        &flag,
+        "--on-error",
+        "skip",
+        "--format",
+        "csv",
+    ]);
+    assert_eq!((skip.code(), skip.stdout.as_str()), (Some(0), "a\n1\n3\n"), "{}", skip.stderr);
+    assert!(skip.stderr.contains("1 row"), "{}", skip.stderr);
+    // Without its numbers a struct of a message can't be read.
+    let nested = write("n.sql", b"CREATE TABLE t (s STRUCT(a INT) NULL)");
+    refused(&data, &nested, &["column 's'", "STRUCT(a INT) are not known", "--schema NAME=FILE.proto"]);
 }

@@ -38,11 +38,14 @@ mod styles;
 mod suggest;
 mod unify;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::schema::messages::MessageLayout;
+use ::schema::text::proto_file;
 use ::schema::{Dialect, FileEntry, OnError, Table, bdb};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 pub use assemble::FILE_COLUMN;
@@ -134,11 +137,10 @@ impl SchemaChoice {
         if text == "bdb" { SchemaChoice::Bdb } else { SchemaChoice::File(text.into()) }
     }
 
-    /// The schema for the table `name` at `location`, with text as `Utf8View` and bytes as `BinaryView`. Also gives the
-    /// columns of which the schema does not say whether they may be NULL.
-    fn resolve(&self, name: &str, location: &Path) -> Result<(SchemaRef, Vec<usize>)> {
+    /// The schema for the table `name` at `location`, with text as `Utf8View` and bytes as `BinaryView`.
+    fn resolve(&self, name: &str, location: &Path) -> Result<GivenSchema> {
         match self {
-            SchemaChoice::Given(schema) => Ok((Arc::new(read_schema(schema)), Vec::new())),
+            SchemaChoice::Given(schema) => Ok(GivenSchema::of(read_schema(schema))),
             SchemaChoice::Bdb => {
                 let stem = detect::stem(location);
                 let kind = bdb::Kind::parse(name).or_else(|| bdb::Kind::parse(&stem)).or_else(|| {
@@ -146,27 +148,73 @@ impl SchemaChoice {
                     bdb::Kind::parse(&parent.to_string_lossy())
                 });
                 let names = bdb::Kind::ALL.map(bdb::Kind::name).join(", ");
-                kind.map(|kind| (kind.schema(), Vec::new())).ok_or_else(|| {
+                let kind = kind.ok_or_else(|| {
                     let message = format!("the benchmark has no table '{name}'; it has {names}");
                     Error::location(
                         location.display(),
                         message,
                         Some("name it with --table NAME=PATH".into()),
                     )
-                })
+                })?;
+                Ok(GivenSchema::of(Schema::clone(&kind.schema())))
             }
-            SchemaChoice::File(path) => {
-                let text = roots::open_file(path).and_then(std::io::read_to_string);
-                let text = text.map_err(|e| Error::io(path, "read the schema file", e))?;
-                let parsed = schema::text::parse_said(&text, name);
-                let (parsed, unsaid) =
-                    parsed.map_err(|e| Error::location(path.display(), e.to_string(), None))?;
-                if parsed.fields().is_empty() {
-                    return Err(Error::location(path.display(), "the schema has no columns", None));
-                }
-                Ok((Arc::new(read_schema(&parsed)), unsaid))
-            }
+            SchemaChoice::File(path) => schema_of(path, name),
         }
+    }
+}
+
+/// A schema that is given.
+struct GivenSchema {
+    schema: SchemaRef,
+    /// The columns of which it does not say whether they may be NULL.
+    unsaid: Vec<usize>,
+    /// The fields of a message that the columns are, if it is that of a `.proto` file.
+    messages: Option<Box<MessageLayout>>,
+}
+
+impl GivenSchema {
+    /// A schema that says of every column whether it may be NULL.
+    fn of(schema: Schema) -> GivenSchema {
+        GivenSchema { schema: Arc::new(schema), unsaid: Vec::new(), messages: None }
+    }
+}
+
+/// The schema of the table `name` in a file. The name of a `.proto` file may have one of its messages behind it.
+fn schema_of(given: &Path, name: &str) -> Result<GivenSchema> {
+    let (path, message) = message_of(given);
+    let wrong = |message: String| Error::location(path.display(), message, None);
+    let read = roots::open_file(&path).and_then(|file| {
+        // A text that is too long is refused by its first bytes.
+        let most = if is_proto(&path) { proto_file::MOST_BYTES as u64 + 1 } else { u64::MAX };
+        std::io::read_to_string(file.take(most))
+    });
+    let text = read.map_err(|e| Error::io(&path, "read the schema file", e))?;
+    if is_proto(&path) {
+        // A table may be called by the path of its file.
+        let table = stem(Path::new(name));
+        let parsed =
+            proto_file::parse(&text, message.as_deref(), &table).map_err(|e| wrong(e.to_string()))?;
+        let (schema, layout) = (read_schema(&parsed.0), Box::new(parsed.1));
+        return Ok(GivenSchema { messages: Some(layout), ..GivenSchema::of(schema) });
+    }
+    let (parsed, unsaid) = schema::text::parse_said(&text, name).map_err(|e| wrong(e.to_string()))?;
+    if parsed.fields().is_empty() {
+        return Err(wrong("the schema has no columns".into()));
+    }
+    Ok(GivenSchema { unsaid, ..GivenSchema::of(read_schema(&parsed)) })
+}
+
+/// Whether a file of this name holds the messages of Protocol Buffers.
+fn is_proto(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("proto"))
+}
+
+/// Takes the name of a message, as in `orders.proto#Order`, off the path of a file.
+fn message_of(path: &Path) -> (PathBuf, Option<String>) {
+    let split = path.to_str().and_then(|text| text.rsplit_once('#'));
+    match split {
+        Some((file, message)) if is_proto(Path::new(file)) => (file.into(), Some(message.to_string())),
+        _ => (path.to_path_buf(), None),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Modules in the order in which data meets them:
 //! - [`table`]: what a query knows of a table: its schema and where its rows come from.
 //! - [`dialect`]: how csv files of other programs are written.
+//! - [`messages`]: how the messages of a Protocol Buffers file lie.
 //! - [`estimates`]: what is guessed of a table before it is read.
 //! - [`instants`]: time zones of columns.
 //! - [`zones`]: time zones by their names, and what their clocks show.
@@ -20,6 +21,7 @@ pub mod durations;
 pub mod estimates;
 pub mod instants;
 pub mod manifest;
+pub mod messages;
 pub mod names;
 pub mod parts;
 pub mod table;

@@ -12,6 +12,7 @@ use crate::bdb;
 use crate::dialect::Dialect;
 use crate::estimates::TableEstimates;
 use crate::manifest::BlockStart;
+use crate::messages::MessageLayout;
 use crate::zones::Clocks;
 
 /// A table of the catalog. The catalog of a query is a list of these, resolved once, before planning.
@@ -279,6 +280,10 @@ pub struct FormatOptions {
     /// told.
     #[serde(skip)]
     pub time_zone: Option<String>,
+    /// Protocol Buffers, read: the fields that the columns are, where a `.proto` file says it. If it is `None`, a column
+    /// is the field whose number is its place.
+    #[serde(default)]
+    pub messages: Option<Box<MessageLayout>>,
     /// What is done with a bad value.
     pub on_error: OnError,
     /// The longest record in bytes that is read.
@@ -332,6 +337,7 @@ impl Default for FormatOptions {
             row_arrays: false,
             unsaid: Vec::new(),
             time_zone: None,
+            messages: None,
             on_error: OnError::Fail,
             max_record: 64 << 20,
         }

@@ -1,20 +1,22 @@
 //! Schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`, both printed and read, and forms for other tools, which
-//! are printed only.
+//! are printed only. Of these `.proto` files of other programs are read too.
 //!
 //! - [`json`]: the form that Arrow's specification uses in its integration tests, so that it does not change with a
 //!   version of a library.
 //! - [`ddl`]: `CREATE TABLE name (column TYPE [NULL | NOT NULL], …)`.
 //! - [`proto`]: a `.proto` file, with which others read and write the encoding `protobuf`.
+//! - [`proto_file`]: a `.proto` file of another program, read: a message becomes the columns of a table.
 //! - [`capnp`]: a `.capnp` file, with which others read and write the encoding `capnproto`.
 //! - [`types`]: the names of types in SQL.
 //!
-//! A file may hold either; its first character tells which.
+//! A file may hold JSON or SQL; its first character tells which. One whose name ends in `.proto` holds messages.
 
 pub mod capnp;
 pub mod ddl;
 pub mod json;
 mod lexer;
 pub mod proto;
+pub mod proto_file;
 pub mod types;
 
 use arrow_schema::Schema;
@@ -41,6 +43,24 @@ pub enum TextError {
         /// The character in the line, counted from 1.
         column: usize,
         /// What was expected.
+        message: String,
+    },
+    /// The text is no `.proto` file.
+    #[error("line {line}, column {column}: {message}")]
+    Proto {
+        /// The line, counted from 1.
+        line: usize,
+        /// The character in the line, counted from 1.
+        column: usize,
+        /// What was expected.
+        message: String,
+    },
+    /// A field or type of a `.proto` file that can't be read.
+    #[error("{path}: {message}")]
+    Field {
+        /// Its full name.
+        path: String,
+        /// What is wrong with it.
         message: String,
     },
     /// A type that the form has no name for.

@@ -31,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     ("msgpack", |bytes| records::check("msgpack", bytes)),
     ("cbor", |bytes| records::check("cbor", bytes)),
     ("protobuf", |bytes| records::check("protobuf", bytes)),
+    ("protobuf-messages", records::check_messages),
     ("capnproto", |bytes| records::check("capnproto", bytes)),
     ("capnproto-packed", |bytes| records::check("capnproto-packed", bytes)),
     ("buren", |bytes| columns::check("buren", bytes)),
@@ -49,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     ("beginnings", texts::beginnings),
     ("manifest", texts::manifest),
     ("schema", texts::schema),
+    ("proto", texts::proto),
 ];
 
 /// Runs a target with its bound on memory.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ::schema::text::proto_file;
 use ::schema::{Dialect, FileEntry, FormatOptions, OnError, Splitting};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -53,9 +54,34 @@ pub fn schema(encoding: &str) -> SchemaRef {
     ]))
 }
 
+/// The messages that are read as a `.proto` file describes them: all that such a file may say.
+pub const PROTO: &str = r#"
+    syntax = "proto3";
+    message Row {
+      int32 n = 1; sint64 z = 2; fixed32 f = 3; sfixed64 g = 4; double d = 5; string s = 6; bytes b = 7;
+      Kind kind = 8; optional bool flag = 9; float half = 300;
+      Inner inner = 10; repeated Inner inners = 11; repeated sint32 packed = 12; repeated string texts = 13;
+      repeated Kind kinds = 14; repeated fixed64 wide = 15;
+      map<string, Inner> named = 16; map<int64, Kind> counted = 17;
+      oneof choice { uint32 small = 18; Inner large = 19; string text = 20; }
+      google.protobuf.Timestamp at = 21; google.protobuf.StringValue wrapped = 22;
+      repeated google.protobuf.Timestamp times = 23;
+    }
+    message Inner { int32 a = 1; repeated Deep deep = 2; Deep one = 3; oneof c { bool x = 4; uint64 y = 5; } }
+    message Deep { repeated int32 l = 1; map<bool, string> m = 2; }
+    enum Kind { NONE = 0; FIRST = 1; LAST = -1; }
+"#;
+
 /// Reads bytes in every way.
 pub fn check(encoding: &str, bytes: &[u8]) {
-    check_as(encoding, None, bytes);
+    check_as(encoding, &schema(encoding), FormatOptions::default(), bytes);
+}
+
+/// The same of messages as a `.proto` file describes them.
+pub fn check_messages(bytes: &[u8]) {
+    let (schema, layout) = proto_file::parse(PROTO, Some("Row"), "t").expect("the file can be parsed");
+    let format = FormatOptions { messages: Some(Box::new(layout)), ..FormatOptions::default() };
+    check_as("protobuf", &Arc::new(schema), format, bytes);
 }
 
 /// The same of JSON whose rows lie in an array below keys.
@@ -66,12 +92,12 @@ pub fn check_below(bytes: &[u8]) {
         _ => ("data", true),
     };
     let dialect = Dialect { json_path: Some(json_path.into()), json_path_found, ..Dialect::default() };
-    check_as("jsonl", Some(Box::new(dialect)), bytes);
+    let format = FormatOptions { dialect: Some(Box::new(dialect)), ..FormatOptions::default() };
+    check_as("jsonl", &schema("jsonl"), format, bytes);
 }
 
-fn check_as(encoding: &str, dialect: Option<Box<Dialect>>, bytes: &[u8]) {
-    let encoding = format(encoding).expect("targets are named after encodings");
-    let schema = schema(encoding.name());
+fn check_as(encoding: &str, schema: &SchemaRef, format: FormatOptions, bytes: &[u8]) {
+    let encoding = self::format(encoding).expect("targets are named after encodings");
     let columns = schema.fields().len();
     let way = choice(bytes, 24);
     let format = FormatOptions {
@@ -79,8 +105,7 @@ fn check_as(encoding: &str, dialect: Option<Box<Dialect>>, bytes: &[u8]) {
         on_error: [OnError::Fail, OnError::Null, OnError::Skip][way % 3],
         max_record: MAX_RECORD,
         header: way % 5 == 4,
-        dialect,
-        ..FormatOptions::default()
+        ..format
     };
     let projection = match way / 3 % 4 {
         0 | 1 => (0..columns).collect(),

@@ -11,7 +11,7 @@ use formats::registry::format;
 use formats::rows::schema_probe::Like;
 use formats::rows::wider::wider;
 use schema::manifest::{FILE_NAME, Manifest};
-use schema::text::{ddl, json};
+use schema::text::{ddl, json, proto_file};
 use schema::{Comments, Dialect, FileEntry, FormatOptions, OnError, Source};
 
 use super::choice;
@@ -169,4 +169,13 @@ pub fn schema(bytes: &[u8]) {
         assert_eq!(ddl::print("t", &again).expect("it was printed before"), printed);
     }
     let _ = (schema::text::proto::print("t", &schema), schema::text::capnp::print("t", &schema));
+}
+
+/// Parses a `.proto` file; a message of it has as many fields as columns.
+pub fn proto(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok((schema, layout)) = proto_file::parse(text, None, "row") else { return };
+    assert_eq!(schema.fields().len(), layout.fields.len());
+    assert!(layout.leaves >= layout.fields.len());
+    ddl::print("row", &schema).expect("all types have names");
 }

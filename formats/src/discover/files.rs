@@ -13,7 +13,7 @@ use super::detect::{self, Detected, Named};
 use super::layouts::Layouts;
 use super::list::Found;
 use super::unify::{Match, Unified};
-use super::{OpenOptions, assemble, hive, styles};
+use super::{GivenSchema, OpenOptions, assemble, hive, styles};
 use crate::compress::compression;
 use crate::compress::head::first_bytes;
 use crate::csv::style::Style;
@@ -59,12 +59,11 @@ pub fn open(
     let mut files: Vec<FileEntry> = files.into_iter().map(FileEntry::from).collect();
     let detected = detect_all(location, &files, options)?;
     let given = options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location)));
-    let (given, unsaid) = given.transpose()?.unzip();
+    let given = given.transpose()?;
     let first = first_with_data(&files, &detected)?;
-    let mut base = base_options(&files, &detected, first, given.as_deref(), options)?;
-    if base.encoding == "protobuf" {
-        base.unsaid = unsaid.unwrap_or_default();
-    }
+    let schema = given.as_ref().map(|given| given.schema.as_ref());
+    let mut base = base_options(&files, &detected, first, schema, options)?;
+    let given = given.map(|given| add_given(&mut base, given, location)).transpose()?;
     let encoding = format(&base.encoding)?;
     let opening = Opening { files: &files, detected: &detected, first, encoding, base: &base, options };
     let (schema, seen, unseen) = match given {
@@ -93,6 +92,24 @@ pub fn open(
         assemble::add_file_column(&mut table)?;
     }
     Ok(table)
+}
+
+/// Adds to the options of reading what a schema says of messages, and gives the schema.
+///
+/// # Errors
+/// The schema is one of messages, and the files hold none.
+fn add_given(base: &mut FormatOptions, given: GivenSchema, location: &str) -> Result<SchemaRef> {
+    let GivenSchema { schema, unsaid, messages } = given;
+    if base.encoding == "protobuf" {
+        (base.unsaid, base.messages) = (unsaid, messages);
+    } else if messages.is_some() {
+        let message =
+            format!("the files are {}, and a .proto file is a schema of protobuf alone", base.encoding);
+        let help = "--from protobuf reads files of other names as messages, each behind its length; for other \
+                    files write the schema as CREATE TABLE";
+        return Err(Error::location(location, message, Some(help.into())));
+    }
+    Ok(schema)
 }
 
 /// Whether a file has no bytes. The size of a pipe is not known, so that its first byte is read.

@@ -29,14 +29,16 @@ impl Heads for Msgpack {
     }
 }
 
-fn array(count: usize, out: &mut Vec<u8>) {
+/// Appends the head of an array of so many values.
+pub fn array(count: usize, out: &mut Vec<u8>) {
     match count {
         0..16 => out.push(0x90 | count as u8),
         _ => sized(count, [None, Some(0xdc), Some(0xdd)], out),
     }
 }
 
-fn map(count: usize, out: &mut Vec<u8>) {
+/// Appends the head of a map of so many keys with their values.
+pub fn map(count: usize, out: &mut Vec<u8>) {
     match count {
         0..16 => out.push(0x80 | count as u8),
         _ => sized(count, [None, Some(0xde), Some(0xdf)], out),
@@ -59,7 +61,8 @@ fn sized(length: usize, heads: [Option<u8>; 3], out: &mut Vec<u8>) {
     }
 }
 
-fn text(bytes: &[u8], out: &mut Vec<u8>) {
+/// Appends a text, which is UTF-8 unless the reader is to replace what is not.
+pub fn text(bytes: &[u8], out: &mut Vec<u8>) {
     match bytes.len() {
         length @ 0..32 => out.push(0xa0 | length as u8),
         length => sized(length, [Some(0xd9), Some(0xda), Some(0xdb)], out),
@@ -67,7 +70,8 @@ fn text(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-fn unsigned(value: u64, out: &mut Vec<u8>) {
+/// Appends a whole number.
+pub fn unsigned(value: u64, out: &mut Vec<u8>) {
     match value {
         0..=0x7f => out.push(value as u8),
         0x80..=0xff => out.extend_from_slice(&[0xcc, value as u8]),
@@ -86,7 +90,8 @@ fn unsigned(value: u64, out: &mut Vec<u8>) {
     }
 }
 
-fn signed(value: i64, out: &mut Vec<u8>) {
+/// Appends a whole number.
+pub fn signed(value: i64, out: &mut Vec<u8>) {
     if let Ok(value) = u64::try_from(value) {
         return unsigned(value, out);
     }
@@ -106,13 +111,42 @@ fn signed(value: i64, out: &mut Vec<u8>) {
     }
 }
 
-fn float32(value: f32, out: &mut Vec<u8>) {
+/// Appends a float of 32 bits.
+pub fn float32(value: f32, out: &mut Vec<u8>) {
     out.push(0xca);
     out.extend_from_slice(&value.to_be_bytes());
 }
 
-/// A moment in UTC, in the shortest of three forms (see `value`).
-fn moment(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
+/// Appends a float of 64 bits.
+pub fn float64(value: f64, out: &mut Vec<u8>) {
+    out.push(0xcb);
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+/// Appends bytes.
+pub fn binary(bytes: &[u8], out: &mut Vec<u8>) {
+    sized(bytes.len(), [Some(0xc4), Some(0xc5), Some(0xc6)], out);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a boolean.
+pub fn boolean(value: bool, out: &mut Vec<u8>) {
+    out.push(0xc2 + u8::from(value));
+}
+
+/// Appends the head of an array whose length is not known yet, and gives the place of it for [`end_array`].
+pub fn begin_array(out: &mut Vec<u8>) -> usize {
+    out.extend_from_slice(&[0xdd, 0, 0, 0, 0]);
+    out.len() - 4
+}
+
+/// Says how many values an array has.
+pub fn end_array(place: usize, count: u32, out: &mut [u8]) {
+    out[place..place + 4].copy_from_slice(&count.to_be_bytes());
+}
+
+/// Appends a moment in UTC, in the shortest of three forms (see `value`).
+pub fn moment(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
     let per_second = per_second(unit);
     let seconds = value.div_euclid(per_second);
     let nanos = value.rem_euclid(per_second) as u64 * (1_000_000_000 / per_second as u64);
@@ -136,7 +170,7 @@ fn moment(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
 
 fn put(cells: &Cells, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
     match cells {
-        Cells::Bool(v) => out.push(0xc2 + u8::from(v.value(row))),
+        Cells::Bool(v) => boolean(v.value(row), out),
         Cells::Int8(v) => signed(v[row].into(), out),
         Cells::Int16(v) => signed(v[row].into(), out),
         Cells::Int32(v) => signed(v[row].into(), out),
@@ -147,17 +181,10 @@ fn put(cells: &Cells, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
         Cells::UInt64(v) => unsigned(v[row], out),
         Cells::Float16(v) => float32(v[row].to_f32(), out),
         Cells::Float32(v) => float32(v[row], out),
-        Cells::Float64(v) => {
-            out.push(0xcb);
-            out.extend_from_slice(&v[row].to_be_bytes());
-        }
+        Cells::Float64(v) => float64(v[row], out),
         Cells::Timestamp(v, unit, shown) if shown.is_instant() => moment(v[row], *unit, out),
         Cells::Text(v) => text(v.value(row).as_bytes(), out),
-        Cells::Binary(v) => {
-            let bytes = v.value(row);
-            sized(bytes.len(), [Some(0xc4), Some(0xc5), Some(0xc6)], out);
-            out.extend_from_slice(bytes);
-        }
+        Cells::Binary(v) => binary(v.value(row), out),
         // MessagePack has no such values: they are the text that csv and JSON have.
         Cells::Decimal(..)
         | Cells::Decimal256(..)

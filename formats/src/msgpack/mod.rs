@@ -4,7 +4,7 @@
 //! - `value`: the bytes of values.
 //! - `encode`: rows to bytes.
 
-mod encode;
+pub mod encode;
 mod value;
 
 use crate::rows::format::{Kind, RowFormat};

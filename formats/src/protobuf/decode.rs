@@ -1,27 +1,30 @@
 //! Reads messages: each is walked from field to field to find those that are wanted.
 
 use arrow_schema::TimeUnit;
+use schema::text::types::sql_name;
 
 use super::{Wire, wire};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::ScanOptions;
-use crate::rows::binary::{check_flat, decimal_or_zero, float_or_zero, within_day};
+use crate::rows::binary::{decimal_or_zero, float_or_zero, is_flat, within_day};
 use crate::rows::keys::ColumnSlots;
 use crate::rows::parse::{Decimal, Float, Half, Integer};
 use crate::rows::syntax::Syntax;
 use crate::rows::walk::{Span, Walked, Walker, Wrong, is_missing};
 
 /// What came of reading a varint.
-enum Varint {
+pub enum Varint {
     /// Its value, and how many bytes it has.
     Whole(u64, usize),
+    /// It goes on behind the bytes at hand.
     Short,
     /// It has more than the ten bytes of 64 bits.
     TooLong,
 }
 
+/// Reads the varint that bytes begin with.
 #[inline(always)]
-fn varint(bytes: &[u8]) -> Varint {
+pub fn varint(bytes: &[u8]) -> Varint {
     let mut value = 0u64;
     for (i, &byte) in bytes.iter().enumerate() {
         if i == 10 {
@@ -89,6 +92,18 @@ impl Syntax for Protobuf {
     }
 }
 
+/// Where the message lies whose length stands at `at`; `None` if it goes on behind the bytes at hand.
+pub fn message_at(bytes: &[u8], at: usize) -> Result<Option<Span>, Wrong> {
+    let (size, len) = match varint(&bytes[at..]) {
+        Varint::Whole(size, len) => (size, len),
+        Varint::Short => return Ok(None),
+        Varint::TooLong => return Err(Wrong::fatal("the length of this message has more than ten bytes")),
+    };
+    let start = at + len;
+    let end = usize::try_from(size).ok().and_then(|size| start.checked_add(size));
+    Ok(end.filter(|&end| end <= bytes.len()).map(|end| (start, end)))
+}
+
 /// A column as a field.
 struct Field {
     name: String,
@@ -107,7 +122,14 @@ pub struct MessageWalker {
 impl MessageWalker {
     /// A walker over the columns of the scan's schema.
     pub fn new(scan: &ScanOptions, slots: &ColumnSlots) -> Result<MessageWalker> {
-        check_flat(&scan.schema)?;
+        if let Some(field) = scan.schema.fields().iter().find(|field| !is_flat(field.data_type())) {
+            let name = sql_name(field.data_type()).unwrap_or_else(|| field.data_type().to_string());
+            return Err(Error::Unsupported(format!(
+                "column '{}': the numbers of the fields in {name} are not known\n  \
+                 help: give the schema as a .proto file, --schema NAME=FILE.proto",
+                field.name()
+            )));
+        }
         let columns = scan.schema.fields().iter().zip(&slots.of_schema).enumerate();
         let fields = columns.map(|(column, (field, &slot))| Field {
             name: field.name().clone(),
@@ -157,7 +179,9 @@ impl MessageWalker {
             let Some(field) = field else { continue };
             if field.wire != found_wire {
                 let packed = match found_wire {
-                    Wire::Counted => " (or it is a packed repeated field: a list, which is not read)",
+                    Wire::Counted => {
+                        " (or it is a packed repeated field: a list, which is read with a .proto file as the schema)"
+                    }
                     _ => "",
                 };
                 return Err(format!(
@@ -170,7 +194,7 @@ impl MessageWalker {
                 if !is_missing(place) && place != (start, start) {
                     return Err(format!(
                         "field {number}, column '{}', is there more than once: a repeated field is a list, \
-                         which is not read",
+                         which is read with a .proto file as the schema",
                         field.name
                     ));
                 }
@@ -198,7 +222,7 @@ fn unsaid(number: usize, field: &Field) -> String {
 
 /// The varint that bytes begin with, and how many it has: mostly one.
 #[inline(always)]
-fn whole(bytes: &[u8]) -> Result<(u64, usize), String> {
+pub fn whole(bytes: &[u8]) -> Result<(u64, usize), String> {
     match bytes.first() {
         Some(&byte) if byte < 0x80 => Ok((byte.into(), 1)),
         _ => longer(bytes),
@@ -216,18 +240,7 @@ fn longer(bytes: &[u8]) -> Result<(u64, usize), String> {
 
 impl Walker for MessageWalker {
     fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong> {
-        let (size, len) = match varint(&bytes[at..]) {
-            Varint::Whole(size, len) => (size, len),
-            Varint::Short => return Ok(Walked::Short),
-            Varint::TooLong => {
-                return Err(Wrong::fatal("the length of this message has more than ten bytes"));
-            }
-        };
-        let start = at + len;
-        let end = match usize::try_from(size).ok().and_then(|size| start.checked_add(size)) {
-            Some(end) if end <= bytes.len() => end,
-            _ => return Ok(Walked::Short),
-        };
+        let Some((start, end)) = message_at(bytes, at)? else { return Ok(Walked::Short) };
         match self.fields(bytes, start, end, found) {
             Ok(()) => Ok(Walked::Whole(end)),
             Err(message) => Err(Wrong { message, next: Some(end) }),

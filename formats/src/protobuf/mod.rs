@@ -13,11 +13,20 @@
 //! | DECIMAL, VARCHAR | string | length and bytes |
 //! | BLOB | bytes | length and bytes |
 //!
+//! That is so where a schema lists columns. A `.proto` file says of each column which field it is, and of which of all
+//! kinds of fields; messages are then structs, repeated fields lists and maps maps.
+//!
+//! - `decode`: messages whose fields are numbered like the columns.
+//! - `messages`: messages as a `.proto` file describes them; `rewrite`: their values in the order of the columns.
+//! - `encode`: rows to messages.
+//!
 //! A column that may be NULL is an `optional` field, and NULL a field that is not there. Of other columns such a field
 //! is 0, false or empty, as proto3 has it.
 
 mod decode;
 mod encode;
+mod messages;
+mod rewrite;
 
 use crate::error::Error;
 use crate::rows::BatchDecoder;
@@ -58,6 +67,10 @@ pub static PROTOBUF: RowFormat = RowFormat {
     splits: |_, _| true,
     decoder: |scan, _| {
         let slots = ColumnSlots::new(scan);
+        if let Some(layout) = &scan.format.messages {
+            let parser = messages::MessageParser::new(layout, slots, scan);
+            return Ok(Box::new(BatchDecoder::new(parser, scan)?));
+        }
         let walker = decode::MessageWalker::new(scan, &slots)?;
         Ok(Box::new(BatchDecoder::new(WalkParser::new(walker, decode::Protobuf, slots, scan)?, scan)?))
     },
@@ -65,7 +78,10 @@ pub static PROTOBUF: RowFormat = RowFormat {
         Err(Error::location(
             file.path.display(),
             "a protobuf file does not tell its columns",
-            Some("give them with --schema NAME=FILE, in the order of the fields' numbers".into()),
+            Some(
+                "give them with --schema NAME=FILE.proto, or as CREATE TABLE in the order of the fields' numbers"
+                    .into(),
+            ),
         ))
     },
     probe: |_, _, _| None,

@@ -88,6 +88,22 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
             [plain.to_vec(), packed.to_vec(), other.map(<[u8]>::to_vec).to_vec(), vec![below.to_vec()]]
                 .concat()
         }
+        "proto" => {
+            let two = "package p; message Row { required A a = 1; optional group G = 2 { } \
+                       extensions 100 to max; message A { repeated E e = 1 [packed = true]; } enum E { X = 1; } }";
+            vec![records::PROTO.into(), two.into()]
+        }
+        // Each field once, lists in both forms, pieces of a message, and members of a oneof behind one another.
+        "protobuf-messages" => {
+            let flat = b"\x08\x05\x10\x03\x1d\x07\0\0\0\x21\x01\0\0\0\0\0\0\0\x29\0\0\0\0\0\0\xf8\x3f\x32\x02hi\x3a\x01\xff\
+                \x40\x01\x48\x01\xe5\x12\0\0\x80\x3f\xaa\x01\x05\x08\x01\x10\xf4\x03\xb2\x01\x03\x0a\x01w";
+            let lists = b"\x52\x02\x08\x01\x5a\x06\x12\x04\x0a\x02\x01\x02\x5a\x00\x62\x02\x01\x02\x60\x03\x6a\x01t\x72\x02\0\x01\x7a\x08\
+                \x01\0\0\0\0\0\0\0\x52\x04\x1a\x02\x08\x05\xba\x01\x00";
+            let maps = b"\x82\x01\x07\x0a\x01k\x12\x02\x20\x01\x82\x01\x03\x0a\x01k\x8a\x01\x04\x08\x05\x10\x01\x90\x01\x02\x9a\x01\x02\x08\x01\
+                \xa2\x01\x01x\x9a\x01\x02\x28\x01";
+            let counted = |message: &[u8]| [&[message.len() as u8][..], message].concat();
+            vec![counted(flat), [counted(lists), counted(b""), counted(maps)].concat()]
+        }
         // All of its seeds are kept files.
         "beginnings" => Vec::new(),
         "manifest" => vec![manifest()],
