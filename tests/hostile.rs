@@ -354,3 +354,57 @@ fn a_file_that_changes_while_it_is_read() {
     assert!(done.stderr.contains(&place), "{}", done.stderr);
     assert!(done.peak <= MOST, "{} MiB", done.peak >> 20);
 }
+
+/// A message of these bytes again and again, so many times, behind its length.
+fn message_of(bytes: &[u8], times: usize) -> Vec<u8> {
+    let message = bytes.repeat(times);
+    let (mut length, mut whole) = (message.len(), Vec::new());
+    while length >= 0x80 {
+        whole.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    whole.push(length as u8);
+    [whole, message].concat()
+}
+
+#[test]
+fn a_message_of_very_many_fields() {
+    let home = Home::new();
+    let wide: String = (1..=300).map(|number| format!("int32 f{number} = {number}; ")).collect();
+    let proto = format!(
+        "syntax = \"proto3\"; message W {{ {wide} }}
+         message M {{ int32 a = 1; int32 b = 2; repeated W w = 3; repeated bool l = 4; map<int32, W> m = 5;
+         repeated fixed32 f = 6; }}"
+    );
+    home.write("m.proto", proto.as_bytes());
+    // Two fields in turn, each of which replaces the one before.
+    home.write("turns.pb", &message_of(b"\x08\x01\x10\x02", 8 << 20));
+    // Each empty message of two bytes is a struct of 300 values.
+    home.write("empty.pb", &message_of(b"\x1a\x00", 4 << 20));
+    home.write("entries.pb", &message_of(b"\x2a\x02\x12\x00", 4 << 20));
+    // A list that claims more than it has.
+    home.write("claims.pb", b"\x06\x32\xff\xff\xff\x7f\x00");
+    let schema = |name: &str| format!("{name}=m.proto#M");
+    let turns = ["--schema", &schema("turns.pb"), "--memory-limit", "100MiB"];
+    home.fails(
+        "SELECT a FROM 'turns.pb'",
+        &turns,
+        &["error: out of memory: turns.pb: a message of more than"],
+    );
+    let known = ["--schema", &schema("turns.pb"), "--max-record", "1MiB"];
+    home.fails("SELECT a FROM 'turns.pb'", &known, &["turns.pb, row 1", "longer than 1048576 bytes"]);
+    for name in ["empty.pb", "entries.pb"] {
+        let options = ["--schema", &schema(name), "--max-record", "32MiB"];
+        let said = "with the values that are not there the message is longer than --max-record";
+        home.fails(&format!("SELECT count(w), count(m) FROM '{name}'"), &options, &[name, "row 1", said]);
+    }
+    home.fails(
+        "FROM 'claims.pb'",
+        &["--schema", &schema("claims.pb")],
+        &["claims.pb, row 1", "goes on behind the end"],
+    );
+    // A list of what takes a byte a value.
+    home.write("list.pb", &message_of(b"\x20\x01", 1 << 20));
+    let list = ["--schema", &schema("list.pb")];
+    assert_eq!(home.rows("SELECT len(l), list_max(l) FROM 'list.pb'", &list).0, "1048576,true");
+}

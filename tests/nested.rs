@@ -326,10 +326,10 @@ fn messages_of_protoc_are_read_with_their_proto_file() {
     .concat();
     assert_eq!(rows("SELECT * FROM o", &[]), expected);
     assert_eq!(rows("SELECT count(*) AS n FROM o", &["--workers", "2"]), "{\"n\":3}\n");
-    assert_eq!(
-        rows("SELECT lines[1].card.number AS c, points FROM o WHERE kind = 'GIFT'", &["--processes", "2"]),
-        "{\"c\":\"1\",\"points\":0}\n"
-    );
+    let sql = "SELECT lines[1].card.number AS c, points FROM o WHERE kind = 'GIFT'";
+    let cluster = ["cluster", "run", "--local", "2", "--workers", "1", sql, "--format", "jsonl"];
+    let flags = ["--table", &table, "--schema", &schema];
+    assert_eq!(done([&cluster[..], &flags].concat()), "{\"c\":\"1\",\"points\":0}\n");
     let types = rows("SELECT column_name, column_type FROM (DESCRIBE o) LIMIT 4", &[]);
     assert!(types.contains("STRUCT(sku VARCHAR, count INT, tags VARCHAR[], card STRUCT("), "{types}");
     // What was read is written with all its values by formats that hold them.

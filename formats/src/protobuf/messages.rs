@@ -76,6 +76,9 @@ impl RecordParser for MessageParser {
                     }
                 }
             }
+            if let Some(lack) = self.room.take_lack() {
+                return Err(lack);
+            }
             if count > 0 {
                 let block = Buffer::from_vec(out);
                 let records = Records {

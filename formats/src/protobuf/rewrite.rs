@@ -16,8 +16,13 @@ use schema::messages::{FieldKind, FieldLayout, Label, MessageLayout};
 
 use super::Wire;
 use super::decode::whole;
+use crate::error::Error;
+use crate::memory;
 use crate::msgpack::encode as put;
 use crate::rows::walk::Span;
+
+/// Memory for so many fields is not asked for, and is kept from message to message.
+const MANY: usize = 1 << 16;
 
 /// What MessagePack writes for NULL.
 const NULL: u8 = 0xc0;
@@ -67,6 +72,28 @@ pub struct Room {
     found: Vec<Occurrence>,
     /// For each `oneof` of the message at hand the member that came last.
     chosen: Vec<Option<Chosen>>,
+    /// That there was no memory for the fields of a message, which is not its fault.
+    lack: Option<Error>,
+}
+
+impl Room {
+    /// The lack of memory that ended the rewriting of the last message, if it did.
+    pub fn take_lack(&mut self) -> Option<Error> {
+        self.lack.take()
+    }
+
+    /// Makes room for one more field.
+    fn grow(&mut self) -> Result<(), String> {
+        let len = self.found.len();
+        if len < self.found.capacity() || len < MANY {
+            return Ok(());
+        }
+        let bytes = 2 * len * size_of::<Occurrence>();
+        memory::ask(bytes as u64, || format!("a message of more than {len} fields")).map_err(|lack| {
+            self.lack = Some(lack);
+            "there is no memory for its fields".to_string()
+        })
+    }
 }
 
 /// Rewrites one message.
@@ -84,6 +111,7 @@ impl<'a> Rewriter<'a> {
     /// A rewriter of the message that these bytes are, which appends at most `most` bytes to `out`.
     pub fn new(bytes: &'a [u8], room: &'a mut Room, out: &'a mut Vec<u8>, most: usize) -> Rewriter<'a> {
         room.found.clear();
+        room.found.shrink_to(MANY);
         let limit = out.len().saturating_add(most);
         Rewriter { bytes, room, out, limit, absent: 0 }
     }
@@ -180,6 +208,7 @@ impl<'a> Rewriter<'a> {
             {
                 *chosen = Some(Chosen { place, from: self.room.found.len() });
             }
+            self.room.grow()?;
             self.room.found.push(Occurrence { place, from: span.0 as u32, to: span.1 as u32, wire });
         }
         Ok(())
