@@ -395,7 +395,7 @@ fn a_message_of_very_many_fields() {
     home.fails("SELECT a FROM 'turns.pb'", &known, &["turns.pb, row 1", "longer than 1048576 bytes"]);
     for name in ["empty.pb", "entries.pb"] {
         let options = ["--schema", &schema(name), "--max-record", "32MiB"];
-        let said = "with the values that are not there the message is longer than --max-record";
+        let said = "take more bytes than --max-record allows";
         home.fails(&format!("SELECT count(w), count(m) FROM '{name}'"), &options, &[name, "row 1", said]);
     }
     home.fails(

@@ -217,7 +217,7 @@ impl<'a> Rewriter<'a> {
     /// Orders the occurrences from `base` on like the fields of the layout, and takes out the members of a `oneof` that
     /// another member came behind.
     fn settle(&mut self, layout: &MessageLayout, base: usize) {
-        let Room { found, chosen } = &mut *self.room;
+        let Room { found, chosen, .. } = &mut *self.room;
         if !chosen.is_empty() {
             let mut kept = base;
             for at in base..found.len() {
@@ -273,7 +273,10 @@ impl<'a> Rewriter<'a> {
     fn check(&self) -> Result<(), String> {
         match self.out.len().saturating_add(self.absent) > self.limit {
             false => Ok(()),
-            true => Err("with the values that are not there the message is longer than --max-record".into()),
+            true => {
+                Err("its values, with those that are not there, take more bytes than --max-record allows"
+                    .into())
+            }
         }
     }
 

@@ -210,6 +210,6 @@ fn a_message_that_becomes_too_many_values_is_refused() {
         assert_eq!(read_whole(&of(60), &scan(&schema, &format)).unwrap().0.num_rows(), 1);
         let long: Vec<u8> = [&[0xc8, 0x01][..], &field.repeat(100)].concat();
         let error = message(read_whole(&long, &scan(&schema, &format)));
-        assert!(error.contains("longer than --max-record"), "{error}");
+        assert!(error.contains("more bytes than --max-record allows"), "{error}");
     }
 }
