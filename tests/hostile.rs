@@ -378,14 +378,14 @@ fn a_message_of_very_many_fields() {
     );
     home.write("m.proto", proto.as_bytes());
     // Two fields in turn, each of which replaces the one before.
-    home.write("turns.pb", &message_of(b"\x08\x01\x10\x02", 8 << 20));
+    home.write("turns.pb", &message_of(b"\x08\x01\x10\x02", 2 << 20));
     // Each empty message of two bytes is a struct of 300 values.
-    home.write("empty.pb", &message_of(b"\x1a\x00", 4 << 20));
-    home.write("entries.pb", &message_of(b"\x2a\x02\x12\x00", 4 << 20));
+    home.write("empty.pb", &message_of(b"\x1a\x00", 64 << 10));
+    home.write("entries.pb", &message_of(b"\x2a\x02\x12\x00", 64 << 10));
     // A list that claims more than it has.
     home.write("claims.pb", b"\x06\x32\xff\xff\xff\x7f\x00");
     let schema = |name: &str| format!("{name}=m.proto#M");
-    let turns = ["--schema", &schema("turns.pb"), "--memory-limit", "100MiB"];
+    let turns = ["--schema", &schema("turns.pb"), "--memory-limit", "64MiB"];
     home.fails(
         "SELECT a FROM 'turns.pb'",
         &turns,
@@ -394,7 +394,7 @@ fn a_message_of_very_many_fields() {
     let known = ["--schema", &schema("turns.pb"), "--max-record", "1MiB"];
     home.fails("SELECT a FROM 'turns.pb'", &known, &["turns.pb, row 1", "longer than 1048576 bytes"]);
     for name in ["empty.pb", "entries.pb"] {
-        let options = ["--schema", &schema(name), "--max-record", "32MiB"];
+        let options = ["--schema", &schema(name), "--max-record", "4MiB"];
         let said = "take more bytes than --max-record allows";
         home.fails(&format!("SELECT count(w), count(m) FROM '{name}'"), &options, &[name, "row 1", said]);
     }
@@ -404,7 +404,7 @@ fn a_message_of_very_many_fields() {
         &["claims.pb, row 1", "goes on behind the end"],
     );
     // A list of what takes a byte a value.
-    home.write("list.pb", &message_of(b"\x20\x01", 1 << 20));
+    home.write("list.pb", &message_of(b"\x20\x01", 64 << 10));
     let list = ["--schema", &schema("list.pb")];
-    assert_eq!(home.rows("SELECT len(l), list_max(l) FROM 'list.pb'", &list).0, "1048576,true");
+    assert_eq!(home.rows("SELECT len(l), list_max(l) FROM 'list.pb'", &list).0, "65536,true");
 }

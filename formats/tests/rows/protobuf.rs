@@ -207,7 +207,7 @@ fn a_message_that_becomes_too_many_values_is_refused() {
     // A hundred empty messages of a thousand fields; and as many whose message of a thousand fields is not there.
     for field in [b"\x0a\x00", b"\x12\x00"] {
         let of = |count: usize| [&[field.repeat(count).len() as u8][..], &field.repeat(count)].concat();
-        assert_eq!(read_whole(&of(60), &scan(&schema, &format)).unwrap().0.num_rows(), 1);
+        assert_eq!(read_whole(&of(60), &scan(&schema, &format)).unwrap().0[0].num_rows(), 1);
         let long: Vec<u8> = [&[0xc8, 0x01][..], &field.repeat(100)].concat();
         let error = message(read_whole(&long, &scan(&schema, &format)));
         assert!(error.contains("more bytes than --max-record allows"), "{error}");
