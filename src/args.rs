@@ -184,6 +184,10 @@ pub struct Convert {
     /// directory, and its files have the other columns.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "verify")]
     pub partition_by: Option<Vec<String>>,
+    /// Write the rows and values that are passed over to a file, with their line and the reason; csv, or what its
+    /// suffix says. A bad value is passed over with its row, unless --on-error null says otherwise.
+    #[arg(long, value_name = "FILE")]
+    pub rejects: Option<PathBuf>,
     /// How to read.
     #[command(flatten)]
     pub input: Input,
@@ -410,6 +414,10 @@ pub struct Run {
     /// Replace a file that is already there.
     #[arg(long)]
     pub overwrite: bool,
+    /// Write the rows and values that are passed over to a file, with their line and the reason; csv, or what its
+    /// suffix says. A bad value is passed over with its row, unless --on-error null says otherwise.
+    #[arg(long, value_name = "FILE", conflicts_with = "repeat")]
+    pub rejects: Option<PathBuf>,
     /// Write figures of the run to a file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,

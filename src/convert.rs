@@ -1,5 +1,6 @@
 //! `palais convert`: writes files into files of another format.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,11 +8,13 @@ use cluster::making::{Made, converted};
 use engine::QueryState;
 use engine::writing::dataset::partitions::columns::partition_columns;
 use engine::writing::dataset::{Destination, WriteOptions};
+use formats::rejects::number_lines;
 use formats::store::atomic::Overwrite;
 use indicatif::{DecimalBytes, HumanCount};
 use schema::{FormatOptions, Source};
 use session::Conversion;
 use session::conversion::is_device;
+use session::writers::ResultWriter;
 
 use crate::Usage;
 use crate::args;
@@ -32,6 +35,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
         let shown = c.destination.display();
         return Err(Usage(format!("{shown} is no file, and --verify could not read it back")).into());
     }
+    let rejects = c.rejects.as_deref().map(|path| rejects_file(path, c.write.overwrite)).transpose()?;
     let table = Arc::new(conversion.open()?);
     let total = match &table.source {
         Source::Files(set) => set.bytes(),
@@ -47,9 +51,19 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let progress = Progress::of_bytes(total, &state, c.write.no_progress);
     let written = engine::writing::convert::convert(&table, &destination, &options, &state)?;
     drop(progress);
-    warn(state.skipped());
+    let mut skipped = state.skipped();
+    if let Some(mut file) = rejects {
+        number_lines(&mut skipped.rejects, &table);
+        session::rejects::write(file.as_mut(), &skipped.rejects)?;
+    }
+    warn(skipped);
     say(report(&Made { what: &converted(&conversion), written, took: start.elapsed() }));
     Ok(())
+}
+
+/// Begins the file of what is passed over.
+fn rejects_file(path: &Path, overwrite: bool) -> anyhow::Result<Box<dyn ResultWriter>> {
+    Ok(session::rejects::target(path, Overwrite::flag(overwrite))?.writer(None)?)
 }
 
 /// The destination with directories in it that the values of columns name.
@@ -75,9 +89,11 @@ pub fn write_options(format: FormatOptions, write: &args::Write) -> WriteOptions
 
 /// The conversion that flags ask for. Looks at no file.
 pub fn conversion(c: &args::Convert) -> anyhow::Result<Conversion> {
+    let mut sources = tables::sources(&c.input)?;
+    sources.open.rejects = c.rejects.as_ref().map(|_| Box::default());
     Ok(Conversion {
         source: c.source.clone(),
-        sources: tables::sources(&c.input)?,
+        sources,
         destination: c.destination.clone(),
         to: c.write.to.clone(),
         compression: c.write.compression.clone(),

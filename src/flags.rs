@@ -42,6 +42,7 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
         (run.repeat.is_some(), "--repeat", "it runs queries"),
         (run.stats.is_some() && !executes, "--stats", "no rows are read"),
         (run.profile.is_some() && !executes, "--profile", "no rows are read"),
+        (run.rejects.is_some() && !executes, "--rejects", "no rows are read"),
         (run.output.is_some() && copies, "--output", "the statement names the file"),
         (run.format.is_some() && copies, "--format", "the statement has FORMAT"),
         (run.partition_by.is_some() && copies, "--partition-by", "the statement has PARTITION_BY"),

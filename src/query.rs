@@ -122,6 +122,14 @@ pub fn warn(skipped: Skipped) {
             say::warn(format_args!("{count} {what}"));
         }
     }
+    let beyond = skipped.rejects.beyond();
+    if beyond > 0 {
+        say::warn(format_args!(
+            "{beyond} of what was passed over are not among the rejects, of which {} are kept\n  \
+             help: rejects_limit of read_csv() and the like keeps more",
+            skipped.rejects.limit()
+        ));
+    }
 }
 
 /// Runs statements as the flags say.
@@ -139,7 +147,11 @@ impl<'a> QueryCommand<'a> {
     fn new(sources: &Sources, run: &'a args::Run) -> anyhow::Result<QueryCommand<'a>> {
         let start = Cell::new(Instant::now());
         let settings = settings::resolve(&run.execution, Some(run.read_ahead), sources.open.clone());
-        let settings = Settings { overwrite: run.overwrite, ..settings };
+        let mut settings = Settings { overwrite: run.overwrite, ..settings };
+        if let Some(path) = &run.rejects {
+            session::rejects::target(path, Overwrite::Yes)?;
+            settings.set_rejects(Some(path.clone()));
+        }
         engine::context::memory::set_limit(settings.memory_limit);
         let session = Session::new(settings).with_tables(sources.tables()?);
         Ok(QueryCommand { run, session, start, cancel: Cancel::default(), given: AtomicBool::new(false) })

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use compared::{agree, duckdb, fails, rows, within};
-use process::palais;
+use compared::{agree, answer, duckdb, fails, rows, within};
+use process::{palais, run};
 use tempfile::TempDir;
 
 #[path = "support/compared.rs"]
@@ -222,4 +222,163 @@ fn what_is_wrong_is_told() {
         let place = if said == "no.csv" { said } else { "line 1, column" };
         fails(&dir, &[], sql, &[said, place]);
     }
+}
+
+/// Some rows of a table with an integer, a text and a date, among which are bad ones of each kind.
+const BAD: &[u8] = b"a,b,c\n1,x,2020-01-01\n2,y\nfoo,z,2020-01-01\n4,w,2020-01-01,5\n\"6\n\",u,nodate\n7,\xff,2020-01-01\n8,\"q\"r,2020-01-01\n9,v,2020-01-02\n";
+
+const READ_BAD: &str = "read_csv('DIR/rejects.csv', header = true, columns = {'a': 'INT', 'b': 'VARCHAR', 'c': 'DATE'}, store_rejects = true";
+
+#[test]
+fn what_is_passed_over_is_in_tables() {
+    let dir = files();
+    fs::write(dir.path().join("rejects.csv"), BAD).expect("it can be written");
+    // DuckDB gives lines, positions and kinds alike, of the records that it finds bad too.
+    let sql = format!(
+        "SELECT sum(a), max(b), max(c) FROM {READ_BAD}); \
+         SELECT line, line_byte_position, byte_position, column_idx, column_name, error_type, csv_line FROM reject_errors; \
+         SELECT scan_id, file_id, delimiter, quote, skip_rows, has_header, columns FROM reject_scans"
+    );
+    let (said, _) = answer(&dir, &[], &sql);
+    let expected = "10,x,2020-01-02\n\
+        line,line_byte_position,byte_position,column_idx,column_name,error_type,csv_line\n\
+        3,22,25,3,c,MISSING COLUMNS,\"2,y\"\n\
+        4,26,26,1,a,CAST,\"foo,z,2020-01-01\"\n\
+        5,43,57,4,,TOO MANY COLUMNS,\"4,w,2020-01-01,5\"\n\
+        6,60,67,3,c,CAST,\"\"\"6\n\"\",u,nodate\"\n\
+        8,74,76,2,b,INVALID ENCODING,\"7,\u{fffd},2020-01-01\"\n\
+        9,89,91,2,b,UNQUOTED VALUE,\"8,\"\"q\"\"r,2020-01-01\"\n\
+        scan_id,file_id,delimiter,quote,skip_rows,has_header,columns\n\
+        1,0,\",\",\"\"\"\",0,true,\"{'a': 'INT','b': 'VARCHAR','c': 'DATE'}\"\n";
+    assert_eq!(said, expected);
+    let named = format!("{READ_BAD}, rejects_table = 'wrong', rejects_scan = 'seen', rejects_limit = 2)");
+    let sql = format!(
+        "SELECT sum(a), max(b), max(c) FROM {named}; SELECT line FROM wrong; SELECT file_id FROM seen"
+    );
+    let (said, warned) = answer(&dir, &[], &sql);
+    assert_eq!(said, "10,x,2020-01-02\nline\n3\n4\nfile_id\n0\n");
+    assert!(warned.contains("4 of what was passed over are not among the rejects"), "{warned}");
+}
+
+#[test]
+fn what_is_passed_over_is_in_a_file() {
+    let dir = files();
+    let file = within(&dir, "DIR/out.csv");
+    let kept = || fs::read_to_string(&file).expect("it is there");
+    rows(&dir, &["--rejects", &file], "SELECT count(a) FROM 'DIR/bad.csv'");
+    assert_eq!(kept(), "file,line,byte,column,error_type,reason,record\n");
+    let schema = ["--schema", &within(&dir, "t=DIR/t.sql"), "--table", &within(&dir, "t=DIR/bad.csv")];
+    fs::write(dir.path().join("t.sql"), "CREATE TABLE t (a BIGINT, b BIGINT)").expect("it can be written");
+    let flags = [&schema[..], &["--rejects", &file]].concat();
+    fails(&dir, &flags, "SELECT sum(a) FROM t", &["out.csv", "--overwrite"]);
+    let flags = [&flags[..], &["--overwrite"]].concat();
+    assert_eq!(rows(&dir, &flags, "SELECT sum(a) FROM t"), "5\n");
+    let place = within(&dir, "DIR/bad.csv");
+    let row = format!("{place},3,8,a,CAST,\"expected a whole number of 64 bits, found 'x'\",\"x,3\"\n");
+    assert_eq!(kept().split_once('\n').map(|(_, rows)| rows), Some(row.as_str()));
+    let nulls = [&flags[..], &["--on-error", "null"]].concat();
+    assert_eq!(rows(&dir, &nulls, "SELECT count(*), count(a) FROM t"), "3,2\n");
+    assert_eq!(kept().split_once('\n').map(|(_, rows)| rows), Some(row.as_str()));
+    // JSON lines by the setting, into JSON lines.
+    fs::write(dir.path().join("bad.jsonl"), "{\"a\": 1}\n{\"a\": 2\n{\"a\": 3}\n")
+        .expect("it can be written");
+    let sql = "SET rejects = 'DIR/out.jsonl'; SELECT sum(a) FROM 'DIR/bad.jsonl'; SELECT line, csv_line FROM reject_errors";
+    assert!(rows(&dir, &[], sql).ends_with("line,csv_line\n2,\"{\"\"a\"\": 2\"\n"));
+    let lines = fs::read_to_string(dir.path().join("out.jsonl")).expect("it is there");
+    assert!(
+        lines.contains("\"line\":2,\"byte\":9,\"column\":null,\"error_type\":\"INVALID STATE\""),
+        "{lines}"
+    );
+    let out = within(&dir, "DIR/converted.parquet");
+    let made = palais(["convert", &within(&dir, "DIR/bad.jsonl"), &out, "--rejects", &file]);
+    assert_eq!(made.code(), Some(1), "{}", made.stderr);
+    let made = palais(["convert", &within(&dir, "DIR/bad.jsonl"), &out, "--rejects", &file, "--overwrite"]);
+    assert_eq!(made.code(), Some(0), "{}", made.stderr);
+    assert_eq!(kept().lines().count(), 2, "{}", kept());
+}
+
+#[test]
+fn lines_are_right_wherever_readers_begin() {
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    let (mut csv, mut json) = (String::from("id,t\n"), String::new());
+    let (mut line, mut of_csv, mut of_json) = (2, Vec::new(), Vec::new());
+    for row in 0..110_000 {
+        let (bad, several) = (row % 9_000 == 4_321, row % 7 == 0);
+        let id = if bad { "x".to_string() } else { row.to_string() };
+        let text = if several { format!("\"{}\n,\n\"", "y".repeat(200)) } else { "z".repeat(200) };
+        csv.push_str(&format!("{id},{text}\n"));
+        json.push_str(&format!(
+            "{{\"id\": {}, \"t\": \"{}\"}}\n",
+            if bad { "\"x\"" } else { &id },
+            "z".repeat(200)
+        ));
+        if bad {
+            of_csv.push(line.to_string());
+            of_json.push((row + 1).to_string());
+        }
+        line += if several { 3 } else { 1 };
+    }
+    assert!(csv.len() > 20 << 20);
+    fs::write(dir.path().join("large.csv"), csv).expect("it can be written");
+    fs::write(dir.path().join("large.jsonl"), json).expect("it can be written");
+    fs::write(dir.path().join("t.sql"), "CREATE TABLE t (id BIGINT, t VARCHAR)").expect("it can be written");
+    let packed = run(std::process::Command::new("gzip")
+        .arg("-k1")
+        .args(["large.csv", "large.jsonl"])
+        .current_dir(&dir));
+    assert_eq!(packed.code(), Some(0), "{}", packed.stderr);
+    for (name, expected) in [
+        ("large.csv", &of_csv),
+        ("large.csv.gz", &of_csv),
+        ("large.jsonl", &of_json),
+        ("large.jsonl.gz", &of_json),
+    ] {
+        let (table, schema) = (within(&dir, &format!("t=DIR/{name}")), within(&dir, "t=DIR/t.sql"));
+        let file = within(&dir, "DIR/out.csv");
+        let mut all = Vec::new();
+        for how in [&["query", "-w", "1"][..], &["query", "-w", "2"], &["query", "-w", "3"]] {
+            let given = ["SELECT count(*), sum(id) > 0 FROM t", "--table", &table, "--schema", &schema];
+            let done = palais([how, &given, &["--rejects", &file, "--overwrite"]].concat());
+            assert_eq!(done.code(), Some(0), "{name}, {how:?}: {}{}", done.stderr, done.ending());
+            all.push(fs::read_to_string(&file).expect("it is there"));
+        }
+        let lines: Vec<&str> =
+            all[0].lines().filter_map(|row| row.split(',').nth(1)).filter(|cell| *cell != "line").collect();
+        let lines: Vec<&str> = lines.into_iter().filter(|cell| cell.parse::<u64>().is_ok()).collect();
+        assert_eq!(lines, *expected, "{name}");
+        assert!(all.iter().all(|rejects| *rejects == all[0]), "{name}");
+    }
+}
+
+#[test]
+fn what_can_keep_no_rejects_says_so() {
+    let dir = files();
+    fails(&dir, &[], "SELECT a FROM read_csv('DIR/bad.csv', rejects_limit = 5)", &["store_rejects = true"]);
+    fails(
+        &dir,
+        &[],
+        "SELECT a FROM read_csv('DIR/bad.csv', store_rejects = true, rejects_limit = 0)",
+        &["1000000"],
+    );
+    let sql = "SELECT a FROM read_csv('DIR/bad.csv', store_rejects = true, rejects_table = 'R', rejects_scan = 'r')";
+    fails(&dir, &[], sql, &["must differ"]);
+    let sql = "CREATE TEMP TABLE reject_scans AS SELECT 1 x; SELECT a FROM read_csv('DIR/bad.csv', store_rejects = true)";
+    fails(&dir, &[], sql, &["'reject_scans' is a table", "rejects_scan"]);
+    fails(&dir, &["--rejects", "-"], "SELECT 1", &["one file"]);
+    let done =
+        palais(["watch", &within(&dir, "SELECT a FROM read_csv('DIR/bad.csv', store_rejects = true)")]);
+    assert!(done.stderr.contains("without store_rejects"), "{}", done.stderr);
+    let done = palais([
+        "query",
+        "SELECT 1",
+        "--cluster",
+        "localhost:1",
+        "--token-file",
+        "none",
+        "--rejects",
+        "r.csv",
+    ]);
+    assert!(done.stderr.contains("--rejects does not go with --cluster"), "{}", done.stderr);
+    let done = palais(["cluster", "run", "--local", "2", "SELECT 1", "--rejects", "r.csv"]);
+    assert!(done.stderr.contains("--rejects is not for several processes"), "{}", done.stderr);
 }

@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 use ::schema::messages::MessageLayout;
 use ::schema::text::proto_file;
-use ::schema::{Dialect, FileEntry, OnError, Table, bdb};
+use ::schema::{Dialect, FileEntry, KeepRejects, OnError, Table, bdb};
 use arrow_schema::{Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,9 @@ pub struct OpenOptions {
     pub union_by_name: bool,
     /// The handling of a bad value.
     pub on_error: OnError,
+    /// Whether rows and values that are passed over are kept. A bad value is then passed over, with its row if
+    /// `on_error` does not say otherwise.
+    pub rejects: Option<Box<KeepRejects>>,
     /// The bytes of the longest record that is read.
     pub max_record: usize,
     /// Whether directories like `year=2026` are columns.
@@ -111,10 +114,21 @@ impl Default for OpenOptions {
             infer_rows: INFER_ROWS,
             union_by_name: false,
             on_error: format.on_error,
+            rejects: None,
             max_record: format.max_record,
             hive: true,
             file_column: false,
             late: false,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// What is done with a bad value.
+    pub fn on_bad_value(&self) -> OnError {
+        match (self.on_error, &self.rejects) {
+            (OnError::Fail, Some(_)) => OnError::Skip,
+            (on_error, _) => on_error,
         }
     }
 }

@@ -15,6 +15,7 @@
 //! - [`rows`]: what all row encodings share, and the adapter that makes them file readers.
 //! - [`text`], [`csv`], [`jsonl`]: row encodings.
 //! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
+//! - [`rejects`]: which rows and values readers have passed over.
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
 //! - [`columns`]: what the column formats have in common.
 //! - [`bincode`], [`msgpack`], [`cbor`], [`protobuf`], [`capnproto`]: records of bytes.
@@ -47,6 +48,7 @@ pub mod parquet;
 pub mod protobuf;
 pub mod reader;
 pub mod registry;
+pub mod rejects;
 pub mod rows;
 pub mod store;
 pub mod text;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::format::Morsel;
 use crate::memory;
+use crate::rejects::Rejects;
 use crate::store::input::Input;
 
 /// What a reader says when it is asked to go on.
@@ -44,6 +45,8 @@ pub struct Skipped {
     pub unknown_key: Option<String>,
     /// The key of a file's object below which rows were found. What stands beside them is passed over.
     pub rows_below: Option<String>,
+    /// Which rows and values were passed over, where they are to be kept.
+    pub rejects: Rejects,
 }
 
 impl Skipped {
@@ -58,6 +61,7 @@ impl Skipped {
         self.unknown_key = keys.into_iter().flatten().min();
         let keys = [self.rows_below.take(), other.rows_below.clone()];
         self.rows_below = keys.into_iter().flatten().min();
+        self.rejects.add(&other.rejects);
     }
 }
 
@@ -81,9 +85,14 @@ pub trait FileReader: Send {
         0
     }
 
-    /// What was passed over so far.
+    /// What was passed over so far, without [`Skipped::rejects`].
     fn skipped(&self) -> Skipped {
         Skipped::default()
+    }
+
+    /// Takes the rows and values that were passed over since the last call, in one file.
+    fn take_rejects(&mut self) -> Rejects {
+        Rejects::default()
     }
 }
 
@@ -156,6 +165,8 @@ pub struct Driver<F: ReadFor = Nobody> {
     next: Option<(Arc<FileEntry>, Open)>,
     /// How many files the reader had gone on with.
     followed: u64,
+    /// Those of files that were read to their end.
+    rejects: Rejects,
     reads_for: F,
 }
 
@@ -172,8 +183,8 @@ impl Driver {
 impl<F: ReadFor> Driver<F> {
     /// Drives a reader of this file, which is open.
     pub fn new(file: Arc<FileEntry>, input: Input, reader: Box<dyn FileReader>, reads_for: F) -> Driver<F> {
-        let needed = VecDeque::new();
-        Driver { file, input, reader, needed, said: None, next: None, followed: 0, reads_for }
+        let (needed, rejects) = (VecDeque::new(), Rejects::default());
+        Driver { file, input, reader, needed, said: None, next: None, followed: 0, rejects, reads_for }
     }
 
     /// The file that is read now.
@@ -265,11 +276,19 @@ impl<F: ReadFor> Driver<F> {
             return Ok(false);
         }
         self.followed = self.reader.followed();
+        self.take_rejects();
         if let Some((file, open)) = self.next.take() {
             self.input = open()?;
             self.file = file;
         }
         Ok(true)
+    }
+
+    /// Takes what the reader has passed over in the file that it reads, or has read last.
+    fn take_rejects(&mut self) {
+        let mut rejects = self.reader.take_rejects();
+        rejects.fill_in(&self.file.path);
+        self.rejects.add(&rejects);
     }
 
     fn error(&self, e: Error) -> Error {
@@ -279,7 +298,9 @@ impl<F: ReadFor> Driver<F> {
 
 impl<F: ReadFor> Drop for Driver<F> {
     fn drop(&mut self) {
-        self.reads_for.add_skipped(self.reader.skipped());
+        self.take_rejects();
+        let rejects = std::mem::take(&mut self.rejects);
+        self.reads_for.add_skipped(Skipped { rejects, ..self.reader.skipped() });
     }
 }
 

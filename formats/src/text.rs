@@ -91,7 +91,8 @@ impl RecordParser for TextParser {
             if count == 0 {
                 break;
             }
-            let records = Records::of(&input, start..at, count, count as u64);
+            let borders = |record: usize| self.lines[record];
+            let records = Records::of(&input, start..at, count, count as u64).with_borders(&borders);
             batch.append(records, Line, |_| self.lines.iter().copied())?;
         }
         Ok(at - input.at)

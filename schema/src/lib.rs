@@ -33,6 +33,6 @@ pub use dialect::{Comments, Dialect, SheetChoice};
 pub use estimates::{ColumnEstimate, TableEstimates};
 pub use manifest::{Manifest, ManifestError};
 pub use table::{
-    ColumnBound, ColumnPrefix, DeferredValidation, FileEntry, FileLayout, FileSet, FormatOptions, Listed,
-    MemoryRows, OnError, Source, Splitting, Table,
+    ColumnBound, ColumnPrefix, DeferredValidation, FileEntry, FileLayout, FileSet, FormatOptions,
+    KeepRejects, Listed, MemoryRows, OnError, Source, Splitting, Table,
 };

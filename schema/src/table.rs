@@ -241,6 +241,32 @@ pub enum OnError {
     Skip,
 }
 
+/// Which rows and values that are passed over are kept, with their place and the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeepRejects {
+    /// The most that are kept: the first ones, by file and place.
+    pub limit: usize,
+    /// The name of the table that has them.
+    pub errors: String,
+    /// The name of the table of the files that were read.
+    pub scans: String,
+}
+
+impl KeepRejects {
+    /// How many are kept if nobody says it.
+    pub const LIMIT: usize = 10_000;
+}
+
+impl Default for KeepRejects {
+    fn default() -> KeepRejects {
+        KeepRejects {
+            limit: KeepRejects::LIMIT,
+            errors: "reject_errors".into(),
+            scans: "reject_scans".into(),
+        }
+    }
+}
+
 /// How the bytes of a file are to be read or written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FormatOptions {
@@ -286,6 +312,9 @@ pub struct FormatOptions {
     pub messages: Option<Box<MessageLayout>>,
     /// What is done with a bad value.
     pub on_error: OnError,
+    /// Whether what is passed over is kept. That is no property of the file, and is not written into manifests.
+    #[serde(skip)]
+    pub rejects: Option<Box<KeepRejects>>,
     /// The longest record in bytes that is read.
     pub max_record: usize,
 }
@@ -294,6 +323,11 @@ impl FormatOptions {
     /// The clocks that show instants, if they are not those of UTC.
     pub fn clocks(&self) -> Option<Clocks> {
         self.time_zone.as_deref().and_then(Clocks::of)
+    }
+
+    /// How many rows and values that are passed over are kept.
+    pub fn rejects_limit(&self) -> usize {
+        self.rejects.as_ref().map_or(0, |rejects| rejects.limit)
     }
 
     /// Whether the bytes of a file are rewritten before its records are looked for.
@@ -339,6 +373,7 @@ impl Default for FormatOptions {
             time_zone: None,
             messages: None,
             on_error: OnError::Fail,
+            rejects: None,
             max_record: 64 << 20,
         }
     }

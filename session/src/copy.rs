@@ -325,9 +325,10 @@ impl Session {
             cancel.stops(state);
             begun(&planned, state);
         };
+        let rejects = self.reject_run(&planned)?;
         let (rows, state) = self.runner().write(self, &planned, &mut begin)?;
         state.end();
-        let run = Run {
+        let mut run = Run {
             plan: Some(planned.plan.clone()),
             state,
             total: Some(planned.total),
@@ -336,8 +337,10 @@ impl Session {
             begun: now,
             took: Some(now.elapsed()),
             rows,
+            rejects,
             _kept: Vec::new(),
         };
+        run.keep_rejects()?;
         Results::counted(Some(run), Vec::new())
     }
 }

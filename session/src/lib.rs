@@ -37,6 +37,7 @@
 //! - `introspection`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE; `system`: what a session knows of its tables as
 //!   tables.
 //! - `pivots`: the values of PIVOT.
+//! - [`rejects`]: what readers have passed over, as tables and as a file.
 //! - `definitions`: CREATE, DROP, SET and RESET.
 //! - [`copy`]: COPY: where and how rows are written.
 //! - `kept`: rows that a statement keeps for later ones.
@@ -63,6 +64,7 @@ mod planners;
 pub mod prepared;
 pub mod progress;
 mod readers;
+pub mod rejects;
 pub mod results;
 pub mod runner;
 pub mod session;

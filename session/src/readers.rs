@@ -40,7 +40,19 @@ struct Reading {
     filename: String,
     /// Whether what the options don't say is found.
     finds: bool,
+    rejects: RejectChoice,
 }
+
+/// What the options say of rejects that are kept.
+#[derive(Debug, Default)]
+struct RejectChoice {
+    errors: Option<String>,
+    scans: Option<String>,
+    limit: Option<usize>,
+}
+
+/// The most rejects that are kept of a table.
+const MOST_REJECTS: usize = 1_000_000;
 
 /// Opens the table that a call reads. `name` is the name of the table.
 ///
@@ -237,6 +249,7 @@ fn reading(reader: &Reader, options: &OpenOptions) -> queries::Result<Reading> {
         hive_text: false,
         filename: FILENAME.into(),
         finds: true,
+        rejects: RejectChoice::default(),
     };
     for (option, value) in &reader.options {
         let takes = |what: &str| invalid(format!("the option {option} takes {what}"));
@@ -255,6 +268,22 @@ fn reading(reader: &Reader, options: &OpenOptions) -> queries::Result<Reading> {
                 known.join(", ")
             )));
         }
+    }
+    let RejectChoice { errors, scans, limit } = std::mem::take(&mut reading.rejects);
+    match &mut reading.open.rejects {
+        Some(keep) => {
+            keep.errors = errors.unwrap_or(std::mem::take(&mut keep.errors));
+            keep.scans = scans.unwrap_or(std::mem::take(&mut keep.scans));
+            keep.limit = limit.unwrap_or(keep.limit);
+            if keep.errors.eq_ignore_ascii_case(&keep.scans) {
+                return Err(invalid("rejects_table and rejects_scan must differ".into()));
+            }
+        }
+        None if errors.is_some() || scans.is_some() || limit.is_some() => {
+            let message = "rejects_table, rejects_scan and rejects_limit go with store_rejects = true";
+            return Err(invalid(message.into()));
+        }
+        None => {}
     }
     if !reading.finds {
         if reading.columns.is_none() {
@@ -281,7 +310,11 @@ const COMMON: &[&str] = &[
     "hive_types",
     "hive_types_autocast",
     "ignore_errors",
+    "rejects_limit",
+    "rejects_scan",
+    "rejects_table",
     "sample_size",
+    "store_rejects",
     "types",
     "union_by_name",
 ];
@@ -316,6 +349,14 @@ const JSON: &[&str] = &["encoding", "format", "json_path", "maximum_depth", "max
 
 /// Those of workbooks besides.
 const XLSX: &[&str] = &["all_varchar", "header", "range", "sheet"];
+
+/// The name of a table that an option gives.
+fn table_name(text: &str) -> Result<String, String> {
+    match text.is_empty() {
+        true => Err("the name of a table".into()),
+        false => Ok(text.into()),
+    }
+}
 
 /// Sets an option; `false` if there is none of this name.
 ///
@@ -416,7 +457,17 @@ fn set(
         "strict_mode" if is_csv => _ = truth()?,
         "null_padding" if is_csv => reading.open.dialect.null_padding = truth()?,
         "allow_quoted_nulls" if is_csv && truth()? => {}
-        "store_rejects" if is_csv && !truth()? => {}
+        "store_rejects" if truth()? => {
+            reading.open.rejects.get_or_insert_default();
+        }
+        "store_rejects" => reading.open.rejects = None,
+        "rejects_table" => reading.rejects.errors = Some(table_name(one("the name of a table")?)?),
+        "rejects_scan" => reading.rejects.scans = Some(table_name(one("the name of a table")?)?),
+        "rejects_limit" => {
+            let what = "a number from 1 to 1000000: all can't be kept";
+            let limit = one(what)?.parse().ok().filter(|limit| (1..=MOST_REJECTS).contains(limit));
+            reading.rejects.limit = Some(limit.ok_or_else(|| what.to_string())?);
+        }
         "new_line" if is_csv => {
             let what = r"'\n' or '\r\n', both of which end a line in any case";
             if !matches!(one(what)?, r"\n" | r"\r\n" | "\n" | "\r\n") {

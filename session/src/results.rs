@@ -14,6 +14,7 @@ use queries::Plan;
 use crate::error::Result;
 use crate::kept::Kept;
 use crate::progress::{Progress, Total};
+use crate::rejects::RejectRun;
 use crate::statistics::Statistics;
 
 /// The rows of a statement, as they are computed. Dropping this cancels the query.
@@ -47,6 +48,8 @@ pub(crate) struct Run {
     pub took: Option<Duration>,
     /// The rows that the run has given so far.
     pub rows: u64,
+    /// What is kept of what the run passes over.
+    pub rejects: Option<RejectRun>,
     /// Rows of the session that the run reads.
     pub _kept: Vec<Arc<Kept>>,
 }
@@ -56,6 +59,11 @@ impl Run {
     fn end(&mut self) {
         self.took.get_or_insert_with(|| self.begun.elapsed());
         self.state.end();
+    }
+
+    /// Keeps what the run has passed over, once it has ended without an error.
+    pub fn keep_rejects(&mut self) -> engine::Result<()> {
+        self.rejects.take().map_or(Ok(()), |rejects| rejects.finish(&self.state))
     }
 
     /// The figures of the run so far.
@@ -113,6 +121,7 @@ impl Results {
         if let (Rows::Computed { results, .. }, Some(run)) = (&mut self.rows, &mut self.run) {
             let written = engine::writing::copy::copy(results, output, shape)?;
             run.rows = written.rows;
+            run.keep_rejects()?;
         }
         self.end_run();
         Ok(())
@@ -189,7 +198,16 @@ impl Results {
         if let Some(run) = &mut self.run {
             match &next {
                 Some(Ok(batch)) => run.rows += batch.num_rows() as u64,
-                Some(Err(_)) | None => run.end(),
+                Some(Err(_)) => {
+                    run.rejects = None;
+                    run.end();
+                }
+                None => {
+                    run.end();
+                    if let Err(error) = run.keep_rejects() {
+                        return Some(Err(error));
+                    }
+                }
             }
         }
         next

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatchReader;
@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::limits::within_limits;
 use crate::parsed::{Parsed, parse_all_until};
 use crate::planned_query::PlannedQuery;
+use crate::rejects::KeptRejects;
 use crate::results::{Results, Run};
 use crate::runner::Runner;
 use crate::settings::Settings;
@@ -35,7 +36,8 @@ pub struct Session {
     settings: RwLock<Settings>,
     /// The settings that the session was made with.
     first: Settings,
-    tables: RwLock<Tables>,
+    tables: Arc<RwLock<Tables>>,
+    rejects: Arc<Mutex<KeptRejects>>,
     runner: Arc<dyn Runner>,
 }
 
@@ -48,14 +50,15 @@ impl Session {
         Session {
             settings: RwLock::new(settings),
             first,
-            tables: RwLock::default(),
+            tables: Arc::default(),
+            rejects: Arc::default(),
             runner: Arc::new(Threads),
         }
     }
 
     /// Sets the tables.
     pub fn with_tables(self, tables: Tables) -> Session {
-        Session { tables: RwLock::new(tables), ..self }
+        Session { tables: Arc::new(RwLock::new(tables)), ..self }
     }
 
     /// Sets the runner of its queries.
@@ -355,6 +358,7 @@ impl Session {
         cancel: &Cancel,
         begun: Begun<'_>,
     ) -> Result<Results> {
+        let rejects = self.reject_run(planned)?;
         let (planning, now) = (start.elapsed(), Instant::now());
         let results = self.begin(planned, cancel)?;
         let state = results.state().clone();
@@ -371,6 +375,7 @@ impl Session {
             begun: now,
             took: None,
             rows: 0,
+            rejects,
             _kept: kept,
         };
         Ok(Results::computed(results, run))
@@ -392,6 +397,7 @@ impl Session {
             begun,
             took: None,
             rows: 0,
+            rejects: None,
             _kept: Vec::new(),
         };
         let mut results = Results::computed(results, run);
@@ -424,6 +430,16 @@ impl Session {
 
     pub(crate) fn tables_mut(&self) -> RwLockWriteGuard<'_, Tables> {
         self.tables.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What queries have passed over.
+    pub(crate) fn kept_rejects(&self) -> &Arc<Mutex<KeptRejects>> {
+        &self.rejects
+    }
+
+    /// The tables, for a run that adds some when it ends.
+    pub(crate) fn tables_of_all(&self) -> &Arc<RwLock<Tables>> {
+        &self.tables
     }
 
     pub(crate) fn settings_mut(&self) -> RwLockWriteGuard<'_, Settings> {

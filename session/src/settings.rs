@@ -1,5 +1,6 @@
 //! How the queries of a session are planned and run, and how it reads files.
 
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use formats::discover::OpenOptions;
@@ -27,6 +28,9 @@ pub struct Settings {
     pub overwrite: bool,
     /// Whether `transform()` may start the user's command.
     pub allow_scripts: bool,
+    /// The file into which queries write the rows and values that they pass over. Their readers keep them if `open`
+    /// says so.
+    pub rejects: Option<PathBuf>,
     /// How files are read, unless a table has a way of its own.
     pub open: OpenOptions,
 }
@@ -44,12 +48,19 @@ impl Default for Settings {
             time_zone: queries::Settings::default().time_zone,
             overwrite: false,
             allow_scripts: false,
+            rejects: None,
             open: OpenOptions::default(),
         }
     }
 }
 
 impl Settings {
+    /// Has queries write into this file what they pass over, or keep none of it.
+    pub fn set_rejects(&mut self, file: Option<PathBuf>) {
+        self.open.rejects = file.as_ref().map(|_| Box::default());
+        self.rejects = file;
+    }
+
     /// The settings of planning for a statement that begins now and that threads of this process run.
     pub fn planning(&self) -> queries::Settings {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -85,6 +85,11 @@ impl Tables {
         Ok(())
     }
 
+    /// Names rows in memory. A table of this name is replaced.
+    pub(crate) fn add_table(&mut self, name: &str, table: Table) {
+        self.insert(name, Place::Memory(Arc::new(table)));
+    }
+
     /// Names rows that a statement has kept. A table of this name is replaced.
     pub(crate) fn add_kept(&mut self, name: &str, kept: Kept) {
         self.insert(name, Place::Kept(Arc::new(kept)));

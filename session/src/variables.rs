@@ -1,12 +1,16 @@
 //! The settings that `SET name = value` changes, by their names, which are those of the flags.
 
+use std::path::PathBuf;
+
 use formats::rows::reader::MAX_RECORD;
+use formats::store::atomic::Overwrite;
 use schema::names::nearest;
 use schema::time_formats::TimeFormat;
 use schema::zones;
 use schema::{Comments, OnError};
 
 use crate::error::{Error, Result};
+use crate::rejects::target;
 use crate::settings::Settings;
 
 /// The least memory limit, in bytes. Below it not even a small file could be read.
@@ -244,6 +248,25 @@ const VARIABLES: &[Variable] = &[
             Some(())
         },
         copy: |s, from| s.open.on_error = from.open.on_error,
+    },
+    Variable {
+        names: &["rejects"],
+        takes: "the name of a file such as rejects.csv, or none",
+        set: |s, text| {
+            let file = match text.to_lowercase().as_str() {
+                "" | "none" => None,
+                _ => Some(PathBuf::from(text)),
+            };
+            if let Some(path) = &file {
+                target(path, Overwrite::Yes).ok()?;
+            }
+            s.set_rejects(file);
+            Some(())
+        },
+        copy: |s, from| {
+            s.rejects.clone_from(&from.rejects);
+            s.open.rejects.clone_from(&from.open.rejects);
+        },
     },
     Variable {
         names: &["max_record"],

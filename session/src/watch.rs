@@ -73,6 +73,9 @@ impl Session {
         if !matches!(first.source, Source::Files(_)) {
             return refuse(" over a table of files".into());
         }
+        if matches!(&first.source, Source::Files(set) if set.format.rejects.is_some()) {
+            return refuse(" without store_rejects, whose tables would never be whole".into());
+        }
         let mut fields: Vec<_> = planned.plan.schema.fields().iter().cloned().collect();
         if fields.iter().any(|field| field.name() == DIFF) {
             let help = "another name with AS";

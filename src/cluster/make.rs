@@ -28,6 +28,10 @@ pub fn convert(c: &args::ClusterConvert) -> anyhow::Result<()> {
         let text = "--partition-by is not for several processes";
         return Err(Usage(format!("{text}\n  help: {help}")).into());
     }
+    if c.convert.rejects.is_some() {
+        let help = "palais convert writes them, in one process";
+        return Err(Usage(format!("--rejects is not for several processes\n  help: {help}")).into());
+    }
     run(Task::Convert(convert::conversion(&c.convert)?), &c.convert.write, &c.place)
 }
 

@@ -11,6 +11,7 @@ use cluster::retry::{Undone, retried};
 use session::Sources;
 
 use super::{QueryCommand, text};
+use crate::Usage;
 use crate::args;
 use crate::flags;
 use crate::placement::{client, has_local_parts, processes};
@@ -22,6 +23,10 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
     let sql = text(c.sql.as_deref(), c.file.as_deref())?;
     // The processes look for the tables: a directory need not exist here.
     let sources = tables::sources(&c.input)?;
+    if c.run.rejects.is_some() {
+        let help = "palais query writes them, in one process";
+        return Err(Usage(format!("--rejects is not for several processes\n  help: {help}")).into());
+    }
     let here = Sources { directory: None, ..sources.clone() };
     // Errors that need no process are told before any is started.
     engine::context::memory::set_limit(settings::memory_limit(&c.run.execution));
@@ -47,6 +52,10 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
 /// `palais query --cluster`.
 pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result<()> {
     signals::sweep_up();
+    if q.run.rejects.is_some() {
+        let help = "leave --cluster out";
+        return Err(Usage(format!("--rejects does not go with --cluster\n  help: {help}")).into());
+    }
     // The nodes look for the tables.
     let sources = tables::sources(&q.input)?;
     let here = Sources { directory: None, ..sources.clone() };

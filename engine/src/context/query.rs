@@ -1,14 +1,14 @@
 //! The state that the workers of a query share: the first error, the flags that stop it, figures.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
 
 use formats::reader::ReadFor;
 pub use formats::reader::Skipped;
 use queries::plan::NodeId;
 
-use crate::context::memory::Peak;
+use crate::context::memory::{Holder, Peak};
 use crate::error::Error;
 
 /// The state of one query, or of one stage of a plan. The query's threads share it.
@@ -47,6 +47,8 @@ pub struct QueryState {
     /// processes.
     pub peak_resident: AtomicU64,
     skipped: Mutex<Skipped>,
+    /// Notes what `skipped` keeps in the account of the query.
+    rejects: OnceLock<Arc<Holder>>,
 }
 
 /// The figures of one operator on one worker.
@@ -212,7 +214,13 @@ impl ReadFor for QueryState {
     }
 
     fn add_skipped(&self, skipped: Skipped) {
+        let keeps = !skipped.rejects.kept().is_empty();
         QueryState::add_skipped(self, skipped);
+        if keeps {
+            let label = || Holder::new("rows that were passed over".into(), "keep fewer: rejects_limit");
+            let skipped = self.skipped.lock().expect("nothing panics with this lock");
+            self.rejects.get_or_init(label).keeps(skipped.rejects.bytes());
+        }
     }
 
     fn is_stopped(&self) -> bool {

@@ -7,6 +7,7 @@ use super::header::Header;
 use super::pieces::ROOM;
 use super::unpack::{Window, unpack};
 use crate::error::{Error, Result};
+use crate::rejects::RejectKind;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::keys::ColumnSlots;
 use crate::rows::walk::{Span, spans};
@@ -86,13 +87,19 @@ impl RecordParser for PackedParser {
             };
             let (found, slots) = (&self.found[..whole * self.slots.count], &self.slots);
             let fields = |column: usize| spans(found, slots.of_batch[column], slots.count);
-            batch.append(Records::of(&messages, 0..end.0, whole, 0), Values, fields).map_err(placed)?;
+            let borders = |record: usize| {
+                (record.checked_sub(1).map_or(0, |last| self.ends[last].0), self.ends[record].0)
+            };
+            let places = |unpacked: u64| input.offset + self.packed_end(begin, unpacked as usize) as u64;
+            let records = Records::of(&messages, 0..end.0, whole, 0).with_borders(&borders).placed(&places);
+            batch.append(records, Values, fields).map_err(placed)?;
             at = last.1;
             match wrong {
                 Some(wrong) if malformed => {
                     let width = batch.width() as u64;
-                    let record = Records::of(&messages, end.0..last.0, 1, 0);
-                    batch.malformed(record, wrong.message, width).map_err(placed)?;
+                    let record = Records::of(&messages, end.0..last.0, 1, 0).placed(&places);
+                    let kind = RejectKind::InvalidState;
+                    batch.malformed(record, kind, wrong.message, width).map_err(placed)?;
                 }
                 Some(wrong) => return Err(batch.lost(input.offset + at as u64, wrong.message)),
                 None if at == begin => break,

@@ -9,7 +9,8 @@ use super::index::Index;
 use super::style::{Style, Styled};
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
-use crate::rows::batch::{Batch, Records};
+use crate::rejects::RejectKind;
+use crate::rows::batch::{Batch, Misfit, Records};
 use crate::rows::quotes::{Marks, State};
 use crate::rows::syntax::{Syntax, Token};
 use crate::rows::walk::missing;
@@ -361,7 +362,8 @@ impl CsvParser {
         let end = end_of(count - 1);
         let lines =
             if self.index.quoted { memchr::memchr_iter(b'\n', &input.block[at..end]).count() } else { count };
-        let records = Records::of(input, at..end, count, lines as u64);
+        let borders = |record: usize| (record.checked_sub(1).map_or(at, end_of), end_of(record));
+        let records = Records::of(input, at..end, count, lines as u64).with_borders(&borders);
         let (index, columns, wanted) = (&self.index, self.columns, &self.wanted);
         let bytes = input.block.as_slice();
         let fields = |i: usize| {
@@ -405,15 +407,28 @@ impl CsvParser {
             self.one(records, &fields, batch)?;
         } else if (self.pads && count < self.columns) || batch.on_error() == OnError::Null {
             if !self.pads || count > self.columns {
-                batch.count_values(self.columns.abs_diff(count) as u64);
+                let misfit = self.misfit(at, &fields, count);
+                batch.count_values(self.columns.abs_diff(count) as u64, &records, misfit);
             }
             fields.resize(self.columns, missing(at));
             self.one(records, &fields, batch)?;
         } else {
-            let message = format!("expected {} fields, this record has {count}", self.columns);
-            batch.malformed(records, message, 0).map_err(at_beginning)?;
+            let misfit = self.misfit(at, &fields, count);
+            batch.misfit(records, misfit, 0).map_err(at_beginning)?;
         }
         Ok(end - at)
+    }
+
+    /// What is wrong with the record at `at`, which has `count` fields.
+    fn misfit(&self, at: usize, fields: &[(usize, usize)], count: usize) -> Misfit {
+        let is_short = count < self.columns;
+        Misfit {
+            kind: if is_short { RejectKind::MissingColumns } else { RejectKind::TooManyColumns },
+            message: format!("expected {} fields, this record has {count}", self.columns),
+            column: Some(if is_short { count } else { self.columns }),
+            // It shows behind the last field that there should be.
+            at: fields.last().map_or(at, |(_, end)| *end),
+        }
     }
 
     fn one(&self, records: Records, fields: &[(usize, usize)], batch: &mut Batch) -> Result<()> {

@@ -38,7 +38,8 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
         }
     }
     let format = FormatOptions {
-        on_error: options.on_error,
+        on_error: options.on_bad_value(),
+        rejects: options.rejects.clone(),
         max_record: options.max_record,
         ..manifest.format.clone()
     };

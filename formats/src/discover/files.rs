@@ -216,7 +216,8 @@ fn base_options(
         encoding: detected.encoding.into(),
         compression: detected.compression.into(),
         quote: options.quote,
-        on_error: options.on_error,
+        on_error: options.on_bad_value(),
+        rejects: options.rejects.clone(),
         max_record: options.max_record,
         ..FormatOptions::default()
     };

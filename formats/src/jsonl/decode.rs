@@ -6,6 +6,7 @@ use super::cursor::{Cursor, Fields};
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
+use crate::rejects::RejectKind;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::json_strings::unescape;
 use crate::rows::keys::{ColumnSlots, Keys, UNKNOWN, Unknown};
@@ -82,6 +83,8 @@ pub struct JsonParser {
     slots: ColumnSlots,
     /// The fields found, `slots.count` for each record.
     found: Vec<Span>,
+    /// Where the records lie, if what is passed over is kept.
+    records: Vec<Span>,
     /// Values under keys that name no column.
     unknown: Unknown,
     syntax: JsonSyntax,
@@ -97,6 +100,7 @@ impl JsonParser {
             keys: Keys::new(scan, &slots),
             slots,
             found: Vec::new(),
+            records: Vec::new(),
             unknown: Unknown::default(),
             syntax: JsonSyntax { printed: scan.format.inferred },
             max_record: scan.format.max_record,
@@ -200,6 +204,8 @@ impl RecordParser for JsonParser {
             let (start, room) = (at, batch.room());
             let (mut count, mut lines, mut wrong, mut lost) = (0, 0, None, None);
             self.found.clear();
+            self.records.clear();
+            let keeps = batch.keeps_rejects();
             while at < limit && at - start < WINDOW_BYTES && count < room {
                 // Nothing is looked for further than a record may be long, however many bytes are at hand.
                 let within = bytes.len().min(at.saturating_add(self.max_record));
@@ -218,6 +224,9 @@ impl RecordParser for JsonParser {
                         wrong = Some((start, frame, message));
                         break;
                     }
+                    if keeps {
+                        self.records.push((start, end));
+                    }
                     count += 1;
                 }
                 lines += frame.lines;
@@ -225,7 +234,9 @@ impl RecordParser for JsonParser {
             }
             let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
             let fields = |column: usize| spans(found, slots[column], each);
-            batch.append(Records::of(&input, start..at, count, lines), self.syntax, fields)?;
+            let borders = |record: usize| self.records[record];
+            let records = Records::of(&input, start..at, count, lines);
+            batch.append(records.with_borders(&borders), self.syntax, fields)?;
             batch.count_unknown(std::mem::take(&mut self.unknown));
             if let Some(wrong) = lost {
                 return Err(broken(input.offset, batch.records(), &self.frames, wrong));
@@ -235,7 +246,8 @@ impl RecordParser for JsonParser {
                 let before = memchr::memchr_iter(b'\n', &bytes[at..begin]).count() as u64;
                 batch.pass_lines(before);
                 let (end, lines) = (frame.next, frame.lines - before);
-                batch.malformed(Records::of(&input, begin..end, 1, lines), message, batch.width() as u64)?;
+                let (record, width) = (Records::of(&input, begin..end, 1, lines), batch.width() as u64);
+                batch.malformed(record, RejectKind::InvalidState, message, width)?;
                 at = end;
             } else if at == start {
                 break;

@@ -1,5 +1,7 @@
 //! Reads messages as a `.proto` file describes them.
 
+use std::ops::Range;
+
 use arrow_buffer::Buffer;
 use schema::messages::MessageLayout;
 
@@ -8,6 +10,7 @@ use super::rewrite::{Rewriter, Room};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::msgpack::Msgpack;
+use crate::rejects::RejectKind;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::keys::ColumnSlots;
 use crate::rows::tagged::TaggedSyntax;
@@ -66,9 +69,15 @@ impl RecordParser for MessageParser {
             let (start, room) = (at, batch.room());
             let (mut count, mut wrong, mut out) = (0, None, Vec::with_capacity(WINDOW_BYTES));
             self.found.clear();
+            // Where each message lies here, and where it lies in `out`.
+            let mut written: Vec<(Range<usize>, Range<usize>)> = Vec::new();
             while at < limit && at - start < WINDOW_BYTES && out.len() < WINDOW_BYTES && count < room {
+                let from = out.len();
                 match self.rewrite(bytes, at, &mut out) {
-                    Ok(Some(end)) => (at, count) = (end, count + 1),
+                    Ok(Some(end)) => {
+                        written.push((at..end, from..out.len()));
+                        (at, count) = (end, count + 1);
+                    }
                     Ok(None) => break,
                     Err(error) => {
                         wrong = Some(error);
@@ -81,20 +90,32 @@ impl RecordParser for MessageParser {
             }
             if count > 0 {
                 let block = Buffer::from_vec(out);
+                let offset = input.offset + start as u64;
+                let borders = |record: usize| (written[record].1.start, written[record].1.end);
+                let places = |place: u64| {
+                    let before =
+                        written.partition_point(|(_, to)| to.start as u64 <= place.saturating_sub(offset));
+                    input.offset + written[before.saturating_sub(1)].0.start as u64
+                };
+                let originals = |record: usize| &bytes[written[record].0.clone()];
                 let records = Records {
                     block: &block,
-                    offset: input.offset + start as u64,
+                    offset,
                     start: 0,
                     end: block.len(),
                     count,
                     lines: 0,
+                    borders: Some(&borders),
+                    places: Some(&places),
+                    originals: Some(&originals),
                 };
                 let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
                 batch.append(records, TaggedSyntax(Msgpack), |column| spans(found, slots[column], each))?;
             }
             match wrong {
                 Some(Wrong { message, next: Some(next) }) => {
-                    batch.malformed(Records::of(&input, at..next, 1, 0), message, batch.width() as u64)?;
+                    let record = Records::of(&input, at..next, 1, 0);
+                    batch.malformed(record, RejectKind::InvalidState, message, batch.width() as u64)?;
                     at = next;
                 }
                 Some(Wrong { message, next: None }) => {

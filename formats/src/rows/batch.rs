@@ -1,6 +1,7 @@
 //! The batch that a decoder is filling: its columns, its records, and what was wrong with them.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
@@ -12,11 +13,12 @@ use super::Input;
 use super::column::{Bad, Column, Found, TextBlock, Within, unfit, view_type};
 use super::keys::Unknown;
 use super::parse;
-use super::syntax::Syntax;
+use super::syntax::{Syntax, Token};
 use super::walk::MISSING;
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
+use crate::rejects::{Line, Reject, RejectKind, Rejects, TEXT_BYTES};
 
 /// A batch ends when this many bytes of input lie behind it, so that long records do not make it large.
 const BATCH_BYTES: usize = 8 << 20;
@@ -50,13 +52,54 @@ pub struct Records<'a> {
     pub count: usize,
     /// The newlines in them.
     pub lines: u64,
+    /// Where each of them begins and ends in the block, if they are several.
+    pub borders: Option<&'a dyn Fn(usize) -> (usize, usize)>,
+    /// Where in the file the record lies that begins at an offset, if the block is none of its bytes.
+    pub places: Option<&'a dyn Fn(u64) -> u64>,
+    /// The bytes of each of them in the file, if the block has others.
+    pub originals: Option<&'a dyn Fn(usize) -> &'a [u8]>,
 }
 
 impl<'a> Records<'a> {
     /// The `count` records that lie at `range` of the input's block.
     pub fn of(input: &Input<'a>, range: Range<usize>, count: usize, lines: u64) -> Records<'a> {
-        Records { block: input.block, offset: input.offset, start: range.start, end: range.end, count, lines }
+        let (block, offset) = (input.block, input.offset);
+        let Range { start, end } = range;
+        Records { block, offset, start, end, count, lines, borders: None, places: None, originals: None }
     }
+
+    /// The same records, with where each of them begins and ends in the block.
+    pub fn with_borders(self, borders: &'a dyn Fn(usize) -> (usize, usize)) -> Records<'a> {
+        Records { borders: Some(borders), ..self }
+    }
+
+    /// The same records, of which the file has other bytes.
+    pub fn placed(self, places: &'a dyn Fn(u64) -> u64) -> Records<'a> {
+        Records { places: Some(places), ..self }
+    }
+
+    /// Where this one of them begins and ends in the block.
+    fn border(&self, record: usize) -> (usize, usize) {
+        self.borders.map_or((self.start, self.end), |borders| borders(record))
+    }
+
+    /// The offset in the file of this place in the block.
+    fn place(&self, at: usize) -> u64 {
+        let offset = self.offset + at as u64;
+        self.places.map_or(offset, |places| places(offset))
+    }
+}
+
+/// What a record does not have as its columns ask for.
+pub struct Misfit {
+    /// What is wrong.
+    pub kind: RejectKind,
+    /// The same as a clause.
+    pub message: String,
+    /// The position in the file of the first column that does not fit, if it is known.
+    pub column: Option<usize>,
+    /// Where in the block it shows.
+    pub at: usize,
 }
 
 /// The batch that a decoder is filling.
@@ -77,6 +120,12 @@ pub struct Batch {
     /// Whether records stand in lines.
     in_lines: bool,
     skipped: Skipped,
+    rejects: Rejects,
+    /// All columns of the file, and the positions of those wanted among them.
+    all: SchemaRef,
+    wanted: Vec<usize>,
+    /// How much of a record is kept with a reject: of one that is too long no more is surely at hand.
+    shown: usize,
     /// Types were inferred from examples.
     inferred: bool,
     /// Columns are the keys of examples.
@@ -113,6 +162,10 @@ impl Batch {
             lines: 0,
             in_lines: true,
             skipped: Skipped { rows_below, ..Skipped::default() },
+            rejects: Rejects::up_to(scan.format.rejects_limit()),
+            all: scan.schema.clone(),
+            wanted: scan.projection.clone(),
+            shown: TEXT_BYTES.min(scan.format.max_record),
             inferred: scan.format.inferred,
             open_keys: scan.format.open_keys,
         })
@@ -153,6 +206,17 @@ impl Batch {
         self.skipped.clone()
     }
 
+    /// Takes the rows and values that were passed over since the last call.
+    pub fn take_rejects(&mut self) -> Rejects {
+        let limit = self.rejects.limit();
+        std::mem::replace(&mut self.rejects, Rejects::up_to(limit))
+    }
+
+    /// Whether more of what is passed over is kept, so that it must be known where each record begins.
+    pub fn keeps_rejects(&self) -> bool {
+        self.rejects.has_room()
+    }
+
     /// What is done with a bad record.
     pub fn on_error(&self) -> OnError {
         self.on_error
@@ -164,8 +228,9 @@ impl Batch {
     }
 
     /// Counts values that a record had too few or too many of and that were passed over.
-    pub fn count_values(&mut self, values: u64) {
+    pub fn count_values(&mut self, values: u64, record: &Records, misfit: Misfit) {
         self.skipped.values += values;
+        self.reject_record(record, misfit);
     }
 
     /// Counts values under keys that name no column, where columns were inferred.
@@ -194,6 +259,9 @@ impl Batch {
         let stretch = TextBlock { block: records.block, utf8, fail_fast: self.on_error == OnError::Fail };
         let mut found = Found::default();
         let mut worst: Option<(Bad, usize, Option<Within>)> = None;
+        let mut rejected: Vec<(Bad, usize)> = Vec::new();
+        // More of one column can't be kept.
+        let most = if self.rejects.has_room() { self.rejects.limit() } else { 0 };
         for (i, column) in self.columns.iter_mut().enumerate() {
             column.extend(syntax, &stretch, fields(i), &mut found);
             let Some(&first) = found.bad.first() else { continue };
@@ -206,6 +274,10 @@ impl Batch {
             } else {
                 self.left_out.extend(found.bad.iter().map(|bad| (self.rows + bad.record) as u32));
             }
+            if worst.is_none() {
+                rejected.extend(found.bad.iter().take(most).map(|bad| (*bad, i)));
+                self.rejects.count(found.bad.len() as u64);
+            }
             found.bad.clear();
             found.within = None;
         }
@@ -214,27 +286,117 @@ impl Batch {
         if let Some((bad, column, within)) = worst {
             return Err(self.bad_value(&records, syntax, bad, column, within));
         }
+        if !rejected.is_empty() {
+            self.reject_values(&records, syntax, rejected);
+        }
         self.advance(&records, records.count);
         Ok(())
     }
 
     /// Passes a record that is not built as it should be: an error, a row of NULLs, or nothing. `missing` counts the
     /// values that are NULL for it.
-    pub fn malformed(&mut self, records: Records, message: String, missing: u64) -> Result<()> {
+    pub fn malformed(
+        &mut self,
+        records: Records,
+        kind: RejectKind,
+        message: String,
+        missing: u64,
+    ) -> Result<()> {
+        self.misfit(records, Misfit { kind, message, column: None, at: records.start }, missing)
+    }
+
+    /// As [`Batch::malformed`], where it is known which column the record does not fit.
+    pub fn misfit(&mut self, records: Records, misfit: Misfit, missing: u64) -> Result<()> {
         let nullable = self.columns.iter().all(Column::nullable);
         match self.on_error {
             OnError::Skip => {
+                self.reject_record(&records, misfit);
                 self.skipped.rows += 1;
                 self.advance(&records, 0);
                 Ok(())
             }
             OnError::Null if nullable => {
+                self.reject_record(&records, misfit);
                 self.columns.iter_mut().for_each(Column::push_null);
                 self.skipped.values += missing;
                 self.advance(&records, 1);
                 Ok(())
             }
-            _ => Err(self.bad_record(&records, message)),
+            _ => Err(self.bad_record(&records, misfit.message)),
+        }
+    }
+
+    /// Keeps a record that is passed over.
+    fn reject_record(&mut self, records: &Records, misfit: Misfit) {
+        if !self.rejects.has_room() {
+            self.rejects.count(1);
+            return;
+        }
+        let Misfit { kind, message, column, at } = misfit;
+        let name = column.and_then(|column| self.all.fields().get(column)).map(|field| field.name().clone());
+        let reject =
+            Reject { value: records.place(at), column, name, ..self.reject(records, 0, kind, message) };
+        self.rejects.push(reject);
+    }
+
+    /// Keeps the first of these values, which are passed over and counted.
+    fn reject_values<S: Syntax>(&mut self, records: &Records, syntax: S, values: Vec<(Bad, usize)>) {
+        for (bad, column) in values {
+            let is_nested = self.columns[column].data_type().is_nested();
+            let Error::Data(error) = self.bad_value(records, syntax, bad, column, None) else { continue };
+            let text = error.offset.and_then(|_| records.block.get(bad.start.min(bad.end)..bad.end));
+            let is_missing = text.is_none() || bad.start > bad.end;
+            let kind = match text {
+                Some(text) if syntax.refusal(text).is_some() => RejectKind::InvalidEncoding,
+                Some(text) if matches!(syntax.token(text, 0, text.len()), Token::Broken) => {
+                    RejectKind::UnquotedValue
+                }
+                _ => RejectKind::Cast,
+            };
+            let message = match (&error.value, is_nested) {
+                // Which value in it is wrong is told of the first one alone, and that differs from reader to reader.
+                (_, true) => "the value, or one in it, is none of its type".into(),
+                (Some(value), false) if !is_missing => format!("{}, found '{value}'", error.message),
+                _ => error.message.clone(),
+            };
+            let reject = self.reject(records, bad.record, kind, message);
+            let value = if is_missing { reject.record } else { records.place(bad.start) };
+            let column = self.wanted[column];
+            self.rejects.insert(Reject { value, column: Some(column), name: error.column, ..reject });
+        }
+        self.rejects.settle();
+    }
+
+    /// A record that is passed over, or of which a value is.
+    fn reject(&self, records: &Records, record: usize, kind: RejectKind, message: String) -> Reject {
+        let (start, end) = records.border(record);
+        // Of a record that is too long its end is not known.
+        let end = if start < end { end } else { records.block.len() };
+        let bytes = records.originals.map_or(&records.block[start..end], |originals| originals(record));
+        let bytes = if self.in_lines { bytes.trim_ascii_end() } else { bytes };
+        let bytes = &bytes[..bytes.len().min(self.shown)];
+        let before = &records.block[records.start.min(start)..start];
+        let place = records.place(start);
+        Reject {
+            file: PathBuf::new(),
+            record: place,
+            value: place,
+            is_placed: true,
+            line: match self.in_lines {
+                true => Line::Known(self.lines + memchr::memchr_iter(b'\n', before).count() as u64 + 1),
+                false => Line::None,
+            },
+            column: None,
+            name: None,
+            kind,
+            message,
+            text: match self.in_lines {
+                true => String::from_utf8_lossy(bytes).into_owned(),
+                false => bytes.iter().fold(String::from(r"\x"), |mut hex, byte| {
+                    hex.push_str(&format!("{byte:02x}"));
+                    hex
+                }),
+            },
         }
     }
 

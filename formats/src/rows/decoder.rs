@@ -9,6 +9,7 @@ use super::quotes::State;
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
+use crate::rejects::{RejectKind, Rejects};
 
 /// Decompressed bytes in which a record begins.
 #[derive(Clone, Copy)]
@@ -72,6 +73,12 @@ pub trait Decoder: Send {
 
     /// What was passed over so far.
     fn skipped(&self) -> Skipped;
+
+    /// As [`FileReader::take_rejects`](crate::reader::FileReader::take_rejects), as if the data began where the decoder
+    /// began.
+    fn take_rejects(&mut self) -> Rejects {
+        Rejects::default()
+    }
 
     /// The state of quotes at the limit, if the last record consumed goes on behind it.
     fn state_at_limit(&self) -> State {
@@ -146,7 +153,7 @@ impl<P: RecordParser> Decoder for BatchDecoder<P> {
         }
         let records = Records::of(&input, input.at..input.at, 1, 1);
         let values = self.batch.width() as u64;
-        self.batch.malformed(records, message, values).map(|()| true)
+        self.batch.malformed(records, RejectKind::TooLong, message, values).map(|()| true)
     }
 
     fn position(&self) -> (u64, Option<u64>) {
@@ -155,6 +162,10 @@ impl<P: RecordParser> Decoder for BatchDecoder<P> {
 
     fn skipped(&self) -> Skipped {
         self.batch.skipped()
+    }
+
+    fn take_rejects(&mut self) -> Rejects {
+        self.batch.take_rejects()
     }
 
     fn state_at_limit(&self) -> State {

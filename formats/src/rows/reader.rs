@@ -21,6 +21,7 @@ use crate::compress;
 use crate::error::{Error, Result};
 use crate::format::{Morsel, Part, ScanOptions};
 use crate::reader::{FileReader, Next, Skipped};
+use crate::rejects::Rejects;
 
 /// No record is longer than this, whatever the options say, because positions in a block are 32 bits wide.
 pub const MAX_RECORD: usize = 1 << 30;
@@ -415,6 +416,17 @@ impl FileReader for RowReader {
 
     fn skipped(&self) -> Skipped {
         self.decoder.skipped()
+    }
+
+    fn take_rejects(&mut self) -> Rejects {
+        let mut rejects = self.decoder.take_rejects();
+        if self.rewritten {
+            rejects.rewritten();
+        }
+        if self.start > 0 {
+            rejects.began_inside();
+        }
+        rejects
     }
 }
 

@@ -32,6 +32,7 @@ use crate::compress::{self, Compression, Unit};
 use crate::error::Result;
 use crate::format::{Morsel, ScanOptions};
 use crate::reader::{FileReader, Next, Skipped};
+use crate::rejects::Rejects;
 
 /// The bytes of a piece before compression, about, if the caller does not ask for fewer.
 const PIECE_BYTES: usize = 2 << 20;
@@ -400,6 +401,13 @@ impl FileReader for SequentialReader {
         match &self.phase {
             Phase::Read(reader) => reader.skipped(),
             _ => Skipped::default(),
+        }
+    }
+
+    fn take_rejects(&mut self) -> Rejects {
+        match &mut self.phase {
+            Phase::Read(reader) => reader.take_rejects(),
+            _ => Rejects::default(),
         }
     }
 }

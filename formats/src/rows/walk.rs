@@ -10,6 +10,7 @@ use super::syntax::Syntax;
 use super::{Input, RecordParser};
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
+use crate::rejects::RejectKind;
 
 /// The bytes of records that are walked before columns are filled.
 const WINDOW_BYTES: usize = 64 << 10;
@@ -97,6 +98,8 @@ pub struct WalkParser<W, S> {
     slots: ColumnSlots,
     /// The values found, `slots.count` for each record.
     found: Vec<Span>,
+    /// Where the records lie, if what is passed over is kept.
+    records: Vec<Span>,
     max_record: usize,
 }
 
@@ -104,7 +107,8 @@ impl<W: Walker, S: Syntax> WalkParser<W, S> {
     /// A parser of the columns that the scan wants.
     pub fn new(walker: W, syntax: S, slots: ColumnSlots, scan: &ScanOptions) -> Result<WalkParser<W, S>> {
         check_columns(scan)?;
-        Ok(WalkParser { walker, syntax, slots, found: Vec::new(), max_record: scan.format.max_record })
+        let (found, records, max_record) = (Vec::new(), Vec::new(), scan.format.max_record);
+        Ok(WalkParser { walker, syntax, slots, found, records, max_record })
     }
 }
 
@@ -130,6 +134,8 @@ impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
             let (start, room) = (at, batch.room());
             let (mut count, mut wrong) = (0, None);
             self.found.clear();
+            self.records.clear();
+            let keeps = batch.keeps_rejects();
             while at < limit && at - start < WINDOW_BYTES && count < room {
                 let first = self.found.len();
                 self.found.resize(first + each, missing(at));
@@ -138,6 +144,9 @@ impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
                 let within = bytes.len().min(at.saturating_add(self.max_record));
                 match self.walker.walk(&bytes[..within], at, &mut self.found[first..]) {
                     Ok(Walked::Whole(end)) => {
+                        if keeps {
+                            self.records.push((at, end));
+                        }
                         (at, count) = (end, count + 1);
                         continue;
                     }
@@ -154,10 +163,13 @@ impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
             }
             let (found, slots) = (&self.found, &self.slots.of_batch);
             let fields = |column: usize| spans(found, slots[column], each);
-            batch.append(Records::of(&input, start..at, count, 0), self.syntax, fields)?;
+            let borders = |record: usize| self.records[record];
+            let records = Records::of(&input, start..at, count, 0).with_borders(&borders);
+            batch.append(records, self.syntax, fields)?;
             match wrong {
                 Some(Wrong { message, next: Some(next) }) => {
-                    batch.malformed(Records::of(&input, at..next, 1, 0), message, batch.width() as u64)?;
+                    let (record, width) = (Records::of(&input, at..next, 1, 0), batch.width() as u64);
+                    batch.malformed(record, RejectKind::InvalidState, message, width)?;
                     at = next;
                 }
                 Some(Wrong { message, next: None }) => {

@@ -1,6 +1,7 @@
 //! The reader of a workbook: its bytes come at once, and its rows go out in batches.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::builder::StringViewBuilder;
@@ -20,6 +21,7 @@ use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::memory;
 use crate::reader::{FileReader, Next, Skipped};
+use crate::rejects::{Line, Reject, RejectKind, Rejects};
 
 /// About the bytes of a batch, and of a value in it. A batch of very many columns has fewer rows.
 const BATCH_BYTES: usize = 64 << 20;
@@ -32,6 +34,7 @@ pub struct Reader {
     scan: ScanOptions,
     opened: Option<Opened>,
     skipped: Skipped,
+    rejects: Rejects,
 }
 
 /// A table, and how its columns become those of the scan.
@@ -54,7 +57,8 @@ struct Wanted {
 impl Reader {
     /// Prepares reading a file of so many bytes.
     pub fn new(bytes: u64, scan: &ScanOptions) -> Reader {
-        Reader { bytes, scan: scan.clone(), opened: None, skipped: Skipped::default() }
+        let rejects = Rejects::up_to(scan.format.rejects_limit());
+        Reader { bytes, scan: scan.clone(), opened: None, skipped: Skipped::default(), rejects }
     }
 
     fn open(&self, bytes: Bytes) -> Result<Opened> {
@@ -93,8 +97,8 @@ impl FileReader for Reader {
         }
         let fit = BATCH_BYTES / VALUE_BYTES / opened.adapter.read().len().max(1);
         let rows = left.min(self.scan.batch_rows.max(1)).min(fit.max(1));
-        let batch =
-            opened.batch(opened.at..opened.at + rows, self.scan.format.on_error, &mut self.skipped)?;
+        let range = opened.at..opened.at + rows;
+        let batch = opened.batch(range, self.scan.format.on_error, &mut self.skipped, &mut self.rejects)?;
         opened.at += rows;
         Ok(Next::Batch(batch))
     }
@@ -107,11 +111,22 @@ impl FileReader for Reader {
     fn skipped(&self) -> Skipped {
         self.skipped.clone()
     }
+
+    fn take_rejects(&mut self) -> Rejects {
+        let limit = self.rejects.limit();
+        std::mem::replace(&mut self.rejects, Rejects::up_to(limit))
+    }
 }
 
 impl Opened {
     /// The rows of the table in this range.
-    fn batch(&self, rows: Range<usize>, on_error: OnError, skipped: &mut Skipped) -> Result<RecordBatch> {
+    fn batch(
+        &self,
+        rows: Range<usize>,
+        on_error: OnError,
+        skipped: &mut Skipped,
+        rejects: &mut Rejects,
+    ) -> Result<RecordBatch> {
         let mut keep = vec![true; rows.len()];
         let mut columns = Vec::with_capacity(self.adapter.read().len());
         for &column in self.adapter.read() {
@@ -128,13 +143,20 @@ impl Opened {
                     None => dense[at] = Some(cell),
                     Some(message) => match on_error {
                         OnError::Fail => return Err(self.error(column, *row, cells.printed(cell), message)),
-                        OnError::Null => skipped.values += 1,
-                        OnError::Skip => keep[at] = false,
+                        OnError::Null => {
+                            skipped.values += 1;
+                            rejects.push(self.reject(column, *row, cells.printed(cell), message));
+                        }
+                        OnError::Skip => {
+                            keep[at] = false;
+                            rejects.push(self.reject(column, *row, cells.printed(cell), message));
+                        }
                     },
                 }
             }
             columns.push(array(cells, &dense, &wanted.built)?);
         }
+        rejects.settle();
         let batch = self.adapter.adapt(&columns, rows.len())?;
         let left_out = keep.iter().filter(|keep| !**keep).count();
         if left_out == 0 {
@@ -142,6 +164,23 @@ impl Opened {
         }
         skipped.rows += left_out as u64;
         filter_record_batch(&batch, &BooleanArray::from(keep)).map_err(|e| Error::corrupt(e.to_string()))
+    }
+
+    /// A cell that is passed over. Its row stands for the line.
+    fn reject(&self, column: usize, row: u32, text: String, message: &str) -> Reject {
+        let place = name(row, self.region.position(column));
+        Reject {
+            file: PathBuf::new(),
+            record: u64::from(row),
+            value: u64::from(row),
+            is_placed: false,
+            line: Line::Known(u64::from(row) + 1),
+            column: Some(column),
+            name: Some(self.region.schema().field(column).name().clone()),
+            kind: RejectKind::Cast,
+            message: format!("cell {place} of sheet '{}' {message}", self.region.sheet()),
+            text,
+        }
     }
 
     fn error(&self, column: usize, row: u32, value: String, message: &str) -> Error {

@@ -107,7 +107,8 @@ fn the_last_value_counts_and_pieces_of_messages_are_one() {
          message I2 { int32 p = 1; int32 q = 2; } message M { int32 n = 1; I i = 2; }";
     assert_eq!(said(b"\x08\x01\x08\x02", proto), "{\"n\":2,\"i\":null} ");
     // Between its pieces stands another field; the second piece has another value of `a`, and more of `l` and `deep`.
-    let pieces = b"\x12\x08\x08\x01\x18\x05\x22\x02\x08\x07\x08\x09\x12\x0b\x08\x02\x12\x01x\x18\x06\x22\x02\x10\x08";
+    let pieces =
+        b"\x12\x08\x08\x01\x18\x05\x22\x02\x08\x07\x08\x09\x12\x0b\x08\x02\x12\x01x\x18\x06\x22\x02\x10\x08";
     assert_eq!(
         said(pieces, proto),
         "{\"n\":9,\"i\":{\"a\":2,\"b\":\"x\",\"l\":[5,6],\"deep\":{\"p\":7,\"q\":8}}} "
