@@ -192,7 +192,7 @@ fn names(keep: &schema::KeepRejects) -> (String, String) {
 }
 
 impl KeptRejects {
-    /// Adds a scan of a table, as many rows as the tables may have.
+    /// Adds a scan of a table, and its rejects, of which a run keeps no more than its limit.
     fn add(&mut self, table: &Table, rejects: &Rejects) {
         let Some((set, keep)) = keeping(table) else { return };
         self.scans += 1;
@@ -207,16 +207,14 @@ impl KeptRejects {
             format: format.clone(),
             columns: columns.clone(),
         });
-        let room = keep.limit.saturating_sub(rows.scans.len());
-        rows.scans.extend(scanned.take(room));
+        rows.scans.extend(scanned);
         let numbers: BTreeMap<&Path, u64> =
             set.files.iter().map(|file| file.path.as_path()).zip(0..).collect();
         let errors = rejects.kept().iter().filter_map(|reject| {
             let file = *numbers.get(reject.file.as_path())?;
             Some(ErrorRow { scan, file, reject: reject.clone() })
         });
-        let room = keep.limit.saturating_sub(rows.errors.len());
-        rows.errors.extend(errors.take(room));
+        rows.errors.extend(errors);
     }
 }
 

@@ -136,10 +136,14 @@ impl Session {
         cancel: &Cancel,
         open: impl FnOnce(&[String]) -> Result<Opened>,
     ) -> Result<Opened> {
-        let about_files =
-            |name: &&String| Reader::of_name(name).is_some_and(|reader| reader.is_about_files());
-        if let Some(name) = names.iter().find(about_files) {
-            self.runner().check_is_here(name)?;
+        for (name, reader) in names.iter().filter_map(|name| Some((name, Reader::of_name(name)?))) {
+            if reader.is_about_files() {
+                self.runner().check_is_here(name)?;
+            }
+            // Tables come to the coordinator without what is said of rejects.
+            if reader.options.iter().any(|(option, _)| option == "store_rejects") {
+                self.runner().check_is_here("store_rejects")?;
+            }
         }
         let own = |name: &String| System::of(name).filter(|_| self.kind(name).is_none());
         if !names.iter().any(|name| own(name).is_some()) {

@@ -373,7 +373,7 @@ impl Batch {
         // Of a record that is too long its end is not known.
         let end = if start < end { end } else { records.block.len() };
         let bytes = records.originals.map_or(&records.block[start..end], |originals| originals(record));
-        let bytes = if self.in_lines { bytes.trim_ascii_end() } else { bytes };
+        let bytes = if self.in_lines { without_line_end(bytes) } else { bytes };
         let bytes = &bytes[..bytes.len().min(self.shown)];
         let before = &records.block[records.start.min(start)..start];
         let place = records.place(start);
@@ -573,4 +573,9 @@ fn expected(data_type: &DataType) -> String {
         DataType::FixedSizeBinary(size) => format!(r"{size} bytes, as \x and {} digits", 2 * size),
         _ => "text with whole quotes and escapes".into(),
     }
+}
+/// A record without the line end behind it.
+fn without_line_end(record: &[u8]) -> &[u8] {
+    let record = record.strip_suffix(b"\n").unwrap_or(record);
+    record.strip_suffix(b"\r").unwrap_or(record)
 }

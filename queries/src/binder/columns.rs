@@ -7,8 +7,8 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use sqlparser::ast::{
     Array, BinaryOperator, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, ObjectName, ObjectNamePart, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, Spanned, Value, WildcardAdditionalOptions,
+    FunctionArguments, GroupByExpr, Ident, LambdaFunction, ObjectName, ObjectNamePart, OneOrManyWithParens,
+    Select, SelectItem, SelectItemQualifiedWildcardKind, Spanned, Value, WildcardAdditionalOptions,
 };
 use sqlparser::tokenizer::Span;
 
@@ -255,6 +255,11 @@ impl Binder<'_> {
 
     /// Whether a lambda is true for a name: a list of the name that it filters keeps it.
     fn is_chosen(&mut self, lambda: &Ast, name: &str) -> Result<bool> {
+        if let Ast::Lambda(LambdaFunction { params: OneOrManyWithParens::Many(parameters), .. }) = lambda
+            && parameters.len() > 1
+        {
+            return Err(Error::Unsupported("a second parameter of the lambda of COLUMNS".into()));
+        }
         let names = Array { elem: vec![text(name)], named: false };
         let kept = call("list_filter", vec![Ast::Array(names), lambda.clone()]);
         let count = call("len", vec![kept]);

@@ -83,7 +83,7 @@ mod tests {
             ),
             ("SELECT a FROM (SUMMARIZE t) s", "SELECT a FROM summarize((SELECT * FROM t)) s"),
             ("SELECT (describe + 1) FROM t", "SELECT (describe + 1) FROM t"),
-            ("SELECT a FROM (summarize)", "SELECT a FROM (summarize)"),
+            ("SELECT a FROM (summarize)", "SELECT a FROM summarize"),
         ] {
             let Ok(Statement::Query(query)) = parse(text) else { panic!("no query: {text}") };
             assert_eq!(query.to_string(), read, "{text}");

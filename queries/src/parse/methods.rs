@@ -98,7 +98,7 @@ mod tests {
             ("SELECT ('a' || b).substr(1)", "SELECT substr('a' || b, 1)"),
             ("SELECT (SELECT 1).abs()", "SELECT abs((SELECT 1))"),
             ("SELECT [3, 1].list_sort()[1]", "SELECT list_sort([3, 1])[1]"),
-            ("SELECT x.upper().lower()", "SELECT lower(x.upper())"),
+            ("SELECT x.upper().lower()", "SELECT lower(upper(x))"),
             ("SELECT (x).a.sum() OVER ()", "SELECT sum((x).a) OVER ()"),
             ("SELECT {'a': 1}.a.abs()", "SELECT abs({'a': 1}.a)"),
             ("SELECT (x).a[1]", "SELECT (x).a[1]"),

@@ -280,6 +280,7 @@ impl Types {
                 }
             }
             ("time_bucket" | "date_bin", _) => Err(self.all_instants(args)?),
+            ("coalesce" | "ifnull" | "nvl" | "greatest" | "least", _) => Err(self.all_instants(args)?),
             ("strftime", [first, second]) if is_text(&first.data_type) || is_text(&second.data_type) => {
                 let (times, mut texts): (Vec<Expr>, Vec<Expr>) =
                     args.into_iter().partition(|arg| is_instant(&arg.data_type));
