@@ -208,7 +208,8 @@ fn files_and_plans_in_utc_do_not_depend_on_the_zone() {
     let copy = format!("{BERLIN}; COPY ({sql}) TO '{}' (FORMAT csv, PARTITION_BY (berlin))", text(&parts));
     succeed(&["query", &copy]);
     let back = format!("{BERLIN}; SELECT id, berlin::VARCHAR AS b FROM '{}' ORDER BY id", text(&parts));
-    let expected = "id,b\n1,2023-12-31 23:30:00+01\n2,2024-01-01 00:00:00+01\n3,2024-01-01 01:00:00+01\n";
+    // The values in the names of directories are texts.
+    let expected = "id,b\n1,2023-12-31T22:30:00Z\n2,2023-12-31T23:00:00Z\n3,2024-01-01T00:00:00Z\n";
     assert_eq!(csv(&back), expected);
     // Nothing is computed of the zone where nothing depends on it, and what does shows it.
     let explained = |sql: &str| csv(&format!("{BERLIN}; EXPLAIN {sql}"));
