@@ -32,11 +32,12 @@ pub fn read(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 if let Some(last) = last(from + 2).filter(|last| *last > from + 3) {
                     gone.extend([from, from + 1, from + 2, last].map(place));
                 }
-            } else if said.token(from) == Some(&Token::LParen) && said.is_one(from + 1, &QUERY) {
-                if let Some(last) = last(from) {
-                    made.insert(place(from), Token::LParen);
-                    made.insert(place(last), Token::RParen);
-                }
+            } else if said.token(from) == Some(&Token::LParen)
+                && said.is_one(from + 1, &QUERY)
+                && let Some(last) = last(from)
+            {
+                made.insert(place(from), Token::LParen);
+                made.insert(place(last), Token::RParen);
             }
         }
     }
