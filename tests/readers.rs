@@ -258,6 +258,13 @@ fn what_is_passed_over_is_in_tables() {
     let (said, warned) = answer(&dir, &[], &sql);
     assert_eq!(said, "10,x,2020-01-02\nline\n3\n4\nfile_id\n0\n");
     assert!(warned.contains("4 of what was passed over are not among the rejects"), "{warned}");
+    // Each query keeps so many, of records as they are.
+    fs::write(dir.path().join("blanks.csv"), "a,b\nx,1  \n2,3\ny,4\n").expect("it can be written");
+    let read = "SELECT sum(a) FROM read_csv('DIR/blanks.csv', columns = {'a': 'INT', 'b': 'VARCHAR'}, \
+                store_rejects = true, rejects_limit = 1)";
+    let sql = format!("{read}; {read}; SELECT scan_id, line, csv_line || '|' AS l FROM reject_errors");
+    let said = rows(&dir, &[], &sql);
+    assert!(said.ends_with("scan_id,line,l\n1,2,\"x,1  |\"\n2,2,\"x,1  |\"\n"), "{said}");
 }
 
 #[test]
@@ -364,6 +371,11 @@ fn what_can_keep_no_rejects_says_so() {
     fails(&dir, &[], sql, &["must differ"]);
     let sql = "CREATE TEMP TABLE reject_scans AS SELECT 1 x; SELECT a FROM read_csv('DIR/bad.csv', store_rejects = true)";
     fails(&dir, &[], sql, &["'reject_scans' is a table", "rejects_scan"]);
+    // A table of the user's own, in the place of one that was removed, stays the user's.
+    let read = "SELECT sum(a) FROM read_csv('DIR/bad.csv', store_rejects = true)";
+    let sql =
+        format!("{read}; DROP TABLE reject_errors; CREATE TEMP TABLE reject_errors AS SELECT 1 x; {read}");
+    fails(&dir, &[], &sql, &["'reject_errors' is a table", "rejects_table"]);
     fails(&dir, &["--rejects", "-"], "SELECT 1", &["one file"]);
     let done =
         palais(["watch", &within(&dir, "SELECT a FROM read_csv('DIR/bad.csv', store_rejects = true)")]);
@@ -381,4 +393,7 @@ fn what_can_keep_no_rejects_says_so() {
     assert!(done.stderr.contains("--rejects does not go with --cluster"), "{}", done.stderr);
     let done = palais(["cluster", "run", "--local", "2", "SELECT 1", "--rejects", "r.csv"]);
     assert!(done.stderr.contains("--rejects is not for several processes"), "{}", done.stderr);
+    let done = palais(["cluster", "run", "--local", "2", &within(&dir, read)]);
+    assert_eq!(done.code(), Some(1), "{}", done.stdout);
+    assert!(done.stderr.contains("store_rejects where other processes run the queries"), "{}", done.stderr);
 }

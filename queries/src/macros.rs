@@ -13,9 +13,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use sqlparser::ast::{
-    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, Query, Select, SelectItem, Spanned, Subscript, TableAlias, TableFactor, Value, Visit,
-    Visitor, VisitorMut,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query,
+    Select, SelectItem, Spanned, Subscript, TableAlias, TableFactor, Value, Visit, Visitor, VisitorMut,
 };
 use sqlparser::tokenizer::Span;
 
@@ -474,22 +473,8 @@ impl Calls<'_> {
 
 /// The call of [`ARGUMENT`] or [`VALUE`].
 fn made(name: &str, number: usize, of: Expr, place: Span) -> Expr {
-    let argument = |e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e));
     let number = Expr::Value(Value::Number(number.to_string(), false).with_span(place));
-    Expr::Function(Function {
-        name: Ident::with_span(place, name).into(),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: vec![argument(number), argument(of)],
-            clauses: Vec::new(),
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
+    calls::of(name, vec![number, of], place)
 }
 
 impl Form {

@@ -251,7 +251,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
         parsed.as_mut().iter_mut().filter_map(Statement::query_mut).for_each(|query| wishes.put_into(query));
     }
     for query in parsed.as_mut().iter_mut().filter_map(Statement::query_mut) {
-        if let ControlFlow::Break(error) = methods::called(Arc::make_mut(query)) {
+        if let ControlFlow::Break(error) = methods::called(Arc::make_mut(query), &[]) {
             return Err(error);
         }
     }

@@ -12,6 +12,7 @@ use queries::{Definition, Existing, Kind, View};
 use crate::error::{Error, Result};
 use crate::kept::Kept;
 use crate::limits::within_limits;
+use crate::rejects::locked;
 use crate::results::Results;
 use crate::session::{Begun, Session};
 use crate::tables::Tables;
@@ -76,10 +77,14 @@ impl Session {
         let memory = settings.memory_limit.min(engine::context::memory::limit()) / PART_FOR_A_TABLE;
         let kept = Kept::of(&mut results, columns, memory, settings.workers)?;
         let mut tables = self.tables_mut();
-        if tables.may_define(name, Kind::Table, *existing)? {
+        let is_new = tables.may_define(name, Kind::Table, *existing)?;
+        if is_new {
             tables.add_kept(name, kept);
         }
         drop(tables);
+        if is_new {
+            locked(self.kept_rejects()).forget(name);
+        }
         let warnings = results.warnings().to_vec();
         Results::counted(results.into_run(), warnings)
     }
@@ -108,6 +113,8 @@ impl Session {
                 Kind::Table => tables.remove(name),
             };
         }
+        drop(tables);
+        names.iter().for_each(|name| locked(self.kept_rejects()).forget(name));
         Ok(Results::nothing())
     }
 

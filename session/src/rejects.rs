@@ -192,6 +192,12 @@ fn names(keep: &schema::KeepRejects) -> (String, String) {
 }
 
 impl KeptRejects {
+    /// Forgets the rows of tables of which one has this name: it is removed, or becomes something else.
+    pub(crate) fn forget(&mut self, name: &str) {
+        let name = name.to_lowercase();
+        self.tables.retain(|(errors, scans), _| *errors != name && *scans != name);
+    }
+
     /// Adds a scan of a table, and its rejects, of which a run keeps no more than its limit.
     fn add(&mut self, table: &Table, rejects: &Rejects) {
         let Some((set, keep)) = keeping(table) else { return };
@@ -318,7 +324,8 @@ impl RejectTables {
     }
 }
 
-fn locked(kept: &Mutex<KeptRejects>) -> std::sync::MutexGuard<'_, KeptRejects> {
+/// What is kept.
+pub(crate) fn locked(kept: &Mutex<KeptRejects>) -> std::sync::MutexGuard<'_, KeptRejects> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -407,8 +407,8 @@ impl CsvParser {
             self.one(records, &fields, batch)?;
         } else if (self.pads && count < self.columns) || batch.on_error() == OnError::Null {
             if !self.pads || count > self.columns {
-                let misfit = self.misfit(at, &fields, count);
-                batch.count_values(self.columns.abs_diff(count) as u64, &records, misfit);
+                let values = self.columns.abs_diff(count) as u64;
+                batch.count_values(values, &records, || self.misfit(at, &fields, count));
             }
             fields.resize(self.columns, missing(at));
             self.one(records, &fields, batch)?;

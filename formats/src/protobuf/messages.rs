@@ -10,7 +10,6 @@ use super::rewrite::{Rewriter, Room};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::msgpack::Msgpack;
-use crate::rejects::RejectKind;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::keys::ColumnSlots;
 use crate::rows::tagged::TaggedSyntax;
@@ -113,14 +112,7 @@ impl RecordParser for MessageParser {
                 batch.append(records, TaggedSyntax(Msgpack), |column| spans(found, slots[column], each))?;
             }
             match wrong {
-                Some(Wrong { message, next: Some(next) }) => {
-                    let record = Records::of(&input, at..next, 1, 0);
-                    batch.malformed(record, RejectKind::InvalidState, message, batch.width() as u64)?;
-                    at = next;
-                }
-                Some(Wrong { message, next: None }) => {
-                    return Err(batch.lost(input.offset + at as u64, message));
-                }
+                Some(wrong) => at = wrong.pass(&input, at, batch)?,
                 None if at == start => break,
                 None => {}
             }

@@ -88,8 +88,12 @@ impl Room {
         if len < self.found.capacity() || len < MANY {
             return Ok(());
         }
-        let bytes = 2 * len * size_of::<Occurrence>();
-        memory::ask(bytes as u64, || format!("a message of more than {len} fields")).map_err(|lack| {
+        self.ask(2 * len * size_of::<Occurrence>(), len)
+    }
+
+    /// Asks for memory for the fields of a message.
+    fn ask(&mut self, bytes: usize, fields: usize) -> Result<(), String> {
+        memory::ask(bytes as u64, || format!("a message of more than {fields} fields")).map_err(|lack| {
             self.lack = Some(lack);
             "there is no memory for its fields".to_string()
         })
@@ -390,6 +394,11 @@ impl<'a> Rewriter<'a> {
             return Ok(());
         };
         let begin = self.out.len();
+        if at.len() > MANY {
+            // The entries, and the table of their keys, which is at most half full.
+            let each = size_of::<(Span, usize)>() + 2 * size_of::<(&[u8], usize)>();
+            self.room.ask(at.len() * each, at.len())?;
+        }
         // Where the key of each entry ends, and where the entry does.
         let mut entries: Vec<(Span, usize)> = Vec::with_capacity(at.len());
         for entry in at {

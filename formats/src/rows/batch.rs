@@ -228,9 +228,12 @@ impl Batch {
     }
 
     /// Counts values that a record had too few or too many of and that were passed over.
-    pub fn count_values(&mut self, values: u64, record: &Records, misfit: Misfit) {
+    pub fn count_values(&mut self, values: u64, record: &Records, misfit: impl FnOnce() -> Misfit) {
         self.skipped.values += values;
-        self.reject_record(record, misfit);
+        match self.rejects.has_room() {
+            true => self.reject_record(record, misfit()),
+            false => self.rejects.count(1),
+        }
     }
 
     /// Counts values under keys that name no column, where columns were inferred.

@@ -65,6 +65,19 @@ impl Wrong {
     pub fn fatal(message: impl Into<String>) -> Wrong {
         Wrong { message: message.into(), next: None }
     }
+
+    /// Passes the record at `at`, and tells where the next one begins.
+    ///
+    /// # Errors
+    /// It is not known where, or a record that is wrong is an error.
+    pub fn pass(self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
+        let Some(next) = self.next else {
+            return Err(batch.lost(input.offset + at as u64, self.message));
+        };
+        let width = batch.width() as u64;
+        batch.malformed(Records::of(input, at..next, 1, 0), RejectKind::InvalidState, self.message, width)?;
+        Ok(next)
+    }
 }
 
 /// Finds values in records.
@@ -167,14 +180,7 @@ impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
             let records = Records::of(&input, start..at, count, 0).with_borders(&borders);
             batch.append(records, self.syntax, fields)?;
             match wrong {
-                Some(Wrong { message, next: Some(next) }) => {
-                    let (record, width) = (Records::of(&input, at..next, 1, 0), batch.width() as u64);
-                    batch.malformed(record, RejectKind::InvalidState, message, width)?;
-                    at = next;
-                }
-                Some(Wrong { message, next: None }) => {
-                    return Err(batch.lost(input.offset + at as u64, message));
-                }
+                Some(wrong) => at = wrong.pass(&input, at, batch)?,
                 None if at == start => break,
                 None => {}
             }

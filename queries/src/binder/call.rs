@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::functions::standing;
 use crate::macros;
 use crate::meant;
-use crate::parse::calls;
+use crate::parse::{calls, stars};
 use crate::types::json::{self, Named};
 use crate::types::{attempts, date_parts, groups, items, lists, maps, series, structs};
 
@@ -502,6 +502,10 @@ impl<'a> Binder<'a> {
     }
 
     pub(super) fn no_function(&self, name: &str) -> Error {
+        if name.eq_ignore_ascii_case(stars::UNPACKED) {
+            let message = "*COLUMNS(…) elsewhere than among arguments and items in SELECT and WHERE";
+            return Error::Unsupported(message.into());
+        }
         let help = meant::function(name, self.functions);
         Error::Name { message: format!("there is no function '{name}'"), help }
     }

@@ -6,9 +6,9 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use sqlparser::ast::{
-    Array, BinaryOperator, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, LambdaFunction, ObjectName, ObjectNamePart, OneOrManyWithParens,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, Spanned, Value, WildcardAdditionalOptions,
+    Array, BinaryOperator, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    GroupByExpr, Ident, LambdaFunction, ObjectNamePart, OneOrManyWithParens, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, Spanned, Value, ValueWithSpan, WildcardAdditionalOptions,
 };
 use sqlparser::tokenizer::Span;
 
@@ -97,7 +97,7 @@ impl Binder<'_> {
     /// # Errors
     /// It stands for no columns, or for several choices of them.
     pub(super) fn expanded(&mut self, e: &Ast, env: &Env<'_>) -> Result<Option<Vec<Expanded>>> {
-        if visitors::any_expression(e, &mut |e| is_unpacked(e)) {
+        if visitors::any_expression(e, &mut |e| unpacked_of(e).is_some()) {
             let mut expr = e.clone();
             visitors::try_outside_subqueries(&mut expr, &mut |e| self.unpacked(e, env))?;
             if let Some(expanded) = self.expanded(&expr, env)? {
@@ -138,12 +138,12 @@ impl Binder<'_> {
             Ast::Function(Function { args: FunctionArguments::List(list), .. }) => {
                 let mut args = Vec::with_capacity(list.args.len());
                 for arg in std::mem::take(&mut list.args) {
-                    match calls::unnamed(&arg) {
-                        Some(Ast::Function(function)) if is_named(function, stars::UNPACKED) => {
+                    match calls::unnamed(&arg).and_then(unpacked_of) {
+                        Some(function) => {
                             let columns = self.written_columns(function, env)?.into_iter();
                             args.extend(columns.map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))));
                         }
-                        _ => args.push(arg),
+                        None => args.push(arg),
                     }
                 }
                 list.args = args;
@@ -151,11 +151,9 @@ impl Binder<'_> {
             Ast::Array(Array { elem: list, .. }) | Ast::InList { list, .. } => {
                 let mut items = Vec::with_capacity(list.len());
                 for item in std::mem::take(list) {
-                    match item {
-                        Ast::Function(function) if is_named(&function, stars::UNPACKED) => {
-                            items.extend(self.written_columns(&function, env)?);
-                        }
-                        item => items.push(item),
+                    match unpacked_of(&item) {
+                        Some(function) => items.extend(self.written_columns(function, env)?),
+                        None => items.push(item),
                     }
                 }
                 *list = items;
@@ -218,14 +216,11 @@ impl Binder<'_> {
             }
             [FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Array(names)))] if !names.elem.is_empty() => {
                 let mut fields = all(&WildcardAdditionalOptions::default())?;
-                let mut names = names.elem.iter().map(|name| match name {
-                    Ast::Value(value) => match &value.value {
-                        Value::SingleQuotedString(name) => Ok(name),
-                        _ => Err(takes()),
-                    },
+                let names = names.elem.iter().map(|name| match name {
+                    Ast::Value(ValueWithSpan { value: Value::SingleQuotedString(name), .. }) => Ok(name),
                     _ => Err(takes()),
                 });
-                let names = names.by_ref().collect::<Result<Vec<&String>>>()?;
+                let names = names.collect::<Result<Vec<&String>>>()?;
                 for name in &names {
                     if !fields.iter().any(|field| same(&field.name, name)) {
                         return Err(Error::Name {
@@ -261,8 +256,8 @@ impl Binder<'_> {
             return Err(Error::Unsupported("a second parameter of the lambda of COLUMNS".into()));
         }
         let names = Array { elem: vec![text(name)], named: false };
-        let kept = call("list_filter", vec![Ast::Array(names), lambda.clone()]);
-        let count = call("len", vec![kept]);
+        let kept = calls::of("list_filter", vec![Ast::Array(names), lambda.clone()], Span::empty());
+        let count = calls::of("len", vec![kept], Span::empty());
         let scope = Scope::default();
         let count = self.expr(&count, &Env::of(&scope, "COLUMNS"))?;
         let count = self.types.constant(&count)?;
@@ -291,16 +286,15 @@ fn columns_of(given: Vec<Given<'_>>) -> Result<Vec<Field>> {
 
 /// Whether a call is `COLUMNS(…)`.
 fn is_columns(function: &Function) -> bool {
-    is_named(function, "columns")
+    matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case("columns"))
 }
 
-fn is_named(function: &Function, called: &str) -> bool {
-    matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case(called))
-}
-
-/// Whether an expression is `*COLUMNS(…)`.
-fn is_unpacked(e: &Ast) -> bool {
-    matches!(e, Ast::Function(function) if is_named(function, stars::UNPACKED))
+/// The call that `*COLUMNS(…)` is.
+fn unpacked_of(e: &Ast) -> Option<&Function> {
+    match e {
+        Ast::Function(function) if calls::name_of(function) == Some(stars::UNPACKED) => Some(function),
+        _ => None,
+    }
 }
 
 /// Whether an expression is a lambda, which may be written with an arrow.
@@ -310,24 +304,6 @@ fn is_lambda(e: &Ast) -> bool {
 
 fn text(text: &str) -> Ast {
     Ast::Value(Value::SingleQuotedString(text.into()).into())
-}
-
-fn call(name: &str, args: Vec<Ast>) -> Ast {
-    let args = args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))).collect();
-    Ast::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args,
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }
 
 /// A column as a name at this place of the text. The name of its relation stands before it where the name alone means

@@ -243,11 +243,14 @@ impl<'a> Binder<'a> {
         let window = Rel::Window(Window { input, partition: vec![], order: keys.clone(), calls });
         let skip = skip_of.unwrap_or(constant(skip));
         let place = self.types.binary(self.columns.read(row), Operator::Minus, skip)?;
-        let mut predicates = vec![self.types.binary(place.clone(), Operator::Gt, number(0))?];
+        // Both conditions ask for it, and a subquery stands in one place.
+        let behind = self.columns.add_of("place", &place);
+        let numbered = mapped(window, vec![(behind, place)]);
+        let mut predicates = vec![self.types.binary(self.columns.read(behind), Operator::Gt, number(0))?];
         if let Some(wanted) = wanted {
-            predicates.push(self.types.binary(place, Operator::LtEq, wanted)?);
+            predicates.push(self.types.binary(self.columns.read(behind), Operator::LtEq, wanted)?);
         }
-        Ok(sorted(Rel::Filter(Filter { input: Box::new(window), predicates }), keys))
+        Ok(sorted(Rel::Filter(Filter { input: Box::new(numbered), predicates }), keys))
     }
 
     /// A number of rows. A NULL that a subquery gives counts as `of_null`.

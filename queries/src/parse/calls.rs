@@ -2,8 +2,29 @@
 //! parser does not know, where the binder finds it.
 
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, SelectItem, Value,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectNamePart, SelectItem, Value,
 };
+use sqlparser::tokenizer::Span;
+
+/// A call at this place of the text.
+pub fn of(name: &str, args: Vec<Expr>, place: Span) -> Expr {
+    let args = args.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))).collect();
+    Expr::Function(Function {
+        name: Ident::with_span(place, name).into(),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
 
 /// The call of one of these names that an item of a select list is.
 pub fn call<'q>(item: &'q SelectItem, names: &[&str]) -> Option<&'q Function> {

@@ -134,9 +134,10 @@ fn forms(parser: &mut Parser, name: String) -> Result<Macro> {
             true => Body::Query(Box::new(Arc::unwrap_or_clone(query(parser)?))),
             false => Body::Expr(Box::new(parser.parse_expr().map_err(wrong)?)),
         };
+        let names: Vec<String> = parameters.iter().map(|parameter| parameter.name.clone()).collect();
         let called = match &mut body {
-            Body::Query(query) => methods::called(query.as_mut()),
-            Body::Expr(e) => methods::called(e.as_mut()),
+            Body::Query(query) => methods::called(query.as_mut(), &names),
+            Body::Expr(e) => methods::called(e.as_mut(), &names),
         };
         if let ControlFlow::Break(error) = called {
             return Err(error);

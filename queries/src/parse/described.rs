@@ -7,9 +7,9 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use super::said::Said;
 
-/// The names of these functions.
+/// The name of the function that DESCRIBE is.
 pub const DESCRIBE: &str = "describe";
-/// The other one.
+/// The name of the function that SUMMARIZE is.
 pub const SUMMARIZE: &str = "summarize";
 
 /// Words behind which a table may stand, besides a comma.

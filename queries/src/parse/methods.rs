@@ -4,13 +4,15 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, VisitMut, VisitorMut,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, VisitMut,
+    VisitorMut,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::said::Said;
 use crate::error::Error;
+use crate::names::same;
 use crate::visitors;
 
 /// The tokens of a text in which names of functions behind a point are names like any other: `x.substr(1, 2)`.
@@ -31,17 +33,28 @@ pub fn named(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     tokens
 }
 
-/// Makes plain calls of those that stand behind their first argument.
-pub fn called(node: &mut impl VisitMut) -> ControlFlow<Error> {
-    visitors::change(node, &mut Methods)
+/// Makes plain calls of those that stand behind their first argument: a value, or one of these parameters of a macro.
+pub fn called(node: &mut impl VisitMut, parameters: &[String]) -> ControlFlow<Error> {
+    visitors::change(node, &mut Methods { parameters })
 }
 
-struct Methods;
+struct Methods<'a> {
+    parameters: &'a [String],
+}
 
-impl VisitorMut for Methods {
+impl VisitorMut for Methods<'_> {
     type Break = Error;
 
     fn post_visit_expr(&mut self, e: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Function(function) = e
+            && let [ObjectNamePart::Identifier(first), _, ..] = function.name.0.as_slice()
+            && self.parameters.iter().any(|parameter| same(parameter, &first.value))
+        {
+            let (parameter, mut function) = (Expr::Identifier(first.clone()), function.clone());
+            function.name.0.remove(0);
+            let access_chain = vec![AccessExpr::Dot(Expr::Function(function))];
+            *e = Expr::CompoundFieldAccess { root: Box::new(parameter), access_chain };
+        }
         let is_call = |access: &AccessExpr| matches!(access, AccessExpr::Dot(Expr::Function(_)));
         let Expr::CompoundFieldAccess { root, access_chain } = e else { return ControlFlow::Continue(()) };
         if !access_chain.iter().any(is_call) {

@@ -17,6 +17,7 @@ use arrow_select::take::take;
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err, plan_err};
 use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use schema::durations::to_intervals;
+use schema::instants::per_second;
 
 use super::of_general;
 
@@ -77,8 +78,17 @@ impl DatePart {
         Ok(cast(&computed, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
     }
 
-    /// The seconds since 1970.
+    /// The seconds since 1970. Those of timestamps are computed here: DataFusion divides a number that has more digits
+    /// than a float.
     fn epoch(&self, value: &ArrayRef, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
+        if let DataType::Timestamp(unit, _) = value.data_type() {
+            let per_second = per_second(*unit);
+            let seconds = |value: i64| {
+                value.div_euclid(per_second) as f64 + value.rem_euclid(per_second) as f64 / per_second as f64
+            };
+            let values = cast(value, &DataType::Int64)?;
+            return Ok(Arc::new(values.as_primitive::<Int64Type>().unary::<_, Float64Type>(seconds)));
+        }
         let mut args = args.clone();
         args.args =
             vec![ColumnarValue::Scalar(ScalarValue::from("epoch")), ColumnarValue::Array(value.clone())];

@@ -4,12 +4,12 @@
 //! collation would go on to what reads the value; there it stays, and is refused.
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments, Ident, NamedWindowExpr, ObjectName, OrderBy, OrderByExpr,
-    OrderByKind, Query, Select, SelectItem, Spanned, Value, WindowSpec, WindowType,
+    BinaryOperator, Expr, Function, FunctionArgumentClause, FunctionArguments, Ident, NamedWindowExpr,
+    OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, Spanned, Value, WindowSpec, WindowType,
 };
 use sqlparser::tokenizer::Span;
 
+use crate::parse::calls;
 use crate::visitors;
 
 /// The collation that is known.
@@ -114,18 +114,5 @@ fn collated(e: &Expr) -> Option<(&Expr, Span)> {
 }
 
 fn lower(e: Expr, place: Span) -> Expr {
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::with_span(place, "lower")]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(e))],
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
+    calls::of("lower", vec![e], place)
 }
