@@ -54,7 +54,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let mut skipped = state.skipped();
     if let Some(mut file) = rejects {
         number_lines(&mut skipped.rejects, &table);
-        session::rejects::write(file.as_mut(), &skipped.rejects)?;
+        session::rejects::write(file.as_mut(), skipped.rejects.kept())?;
     }
     warn(skipped);
     say(report(&Made { what: &converted(&conversion), written, took: start.elapsed() }));

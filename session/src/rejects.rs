@@ -30,8 +30,8 @@ pub(crate) struct KeptRejects {
     scans: u64,
     /// The rows of tables, by the names of both.
     tables: BTreeMap<(String, String), RejectTables>,
-    /// The rows of files.
-    files: BTreeMap<PathBuf, Rejects>,
+    /// The rows of files, of one query behind another.
+    files: BTreeMap<PathBuf, Vec<Reject>>,
 }
 
 /// The rows of the table of rejects and of the table of scans.
@@ -145,8 +145,8 @@ pub fn target(path: &Path, overwrite: Overwrite) -> Result<CopyTarget> {
 ///
 /// # Errors
 /// The file can't be written.
-pub fn write(writer: &mut dyn ResultWriter, rejects: &Rejects) -> writers::Result<()> {
-    let batch = file_rows(rejects.kept()).map_err(|e| writers::Error::Refused(e.to_string()))?;
+pub fn write(writer: &mut dyn ResultWriter, rejects: &[Reject]) -> writers::Result<()> {
+    let batch = file_rows(rejects).map_err(|e| writers::Error::Refused(e.to_string()))?;
     writer.begin(&batch.schema())?;
     if batch.num_rows() > 0 {
         writer.batch(&batch)?;
@@ -176,7 +176,7 @@ impl RejectRun {
         drop(tables);
         let Some((path, writer)) = self.file else { return Ok(()) };
         let of_file = kept.files.entry(path).or_default();
-        of_file.add(&rejects);
+        of_file.extend_from_slice(rejects.kept());
         let mut writer = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(write(writer.as_mut(), of_file).map_err(|error| match error {
             writers::Error::Format(error) => error,
