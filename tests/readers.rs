@@ -372,7 +372,7 @@ fn what_can_keep_no_rejects_says_so() {
     let sql = "CREATE TEMP TABLE reject_scans AS SELECT 1 x; SELECT a FROM read_csv('DIR/bad.csv', store_rejects = true)";
     fails(&dir, &[], sql, &["'reject_scans' is a table", "rejects_scan"]);
     // A table of the user's own, in the place of one that was removed, stays the user's.
-    let read = "SELECT sum(a) FROM read_csv('DIR/bad.csv', store_rejects = true)";
+    let read = "SELECT sum(a) FROM read_csv('DIR/bad.csv', columns = {'a': 'INT', 'b': 'INT'}, store_rejects = true)";
     let sql =
         format!("{read}; DROP TABLE reject_errors; CREATE TEMP TABLE reject_errors AS SELECT 1 x; {read}");
     fails(&dir, &[], &sql, &["'reject_errors' is a table", "rejects_table"]);
