@@ -79,7 +79,7 @@ fn answer(bytes: &[u8]) -> String {
 #[test]
 fn types_that_are_nested_too_deep_are_refused() {
     // What is not too deep to be read is not too deep for whoever plans with it either.
-    for levels in [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10_000, 1_000_000] {
+    for levels in [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10_000, 100_000] {
         let told = answer(&query(levels));
         let (planned, refused) = (told.contains("it plans this query"), told.contains("nested too deep"));
         assert!(planned || refused, "{levels}: {told}");

@@ -16,7 +16,7 @@ mod process;
 mod statements;
 
 /// In how many processes all statements are planned.
-const PROCESSES: usize = 4;
+const PROCESSES: usize = 2;
 
 #[test]
 fn one_fingerprint_a_statement() {

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compare::{same, sorted};
 use process::{Finished, palais};
@@ -41,6 +42,8 @@ const BUILD_ROWS_THAT: [&str; 6] = [
 
 /// The processes, and the workers of each.
 const SPREAD: [(&str, &str); 4] = [("2", "1"), ("3", "1"), ("5", "1"), ("2", "2")];
+/// Which of them is next: a query runs in two of them.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// `probe` and `build`, with keys as texts too.
 fn tables(sql: &str) -> String {
@@ -57,7 +60,8 @@ fn several(processes: &str, workers: &str, sql: &str) -> Finished {
 fn check(sql: &str, is_replicated: bool, failures: &mut Vec<String>) {
     let sql = tables(sql);
     let expected = succeed(&["query", "--format", "csv", &sql]);
-    for (processes, workers) in SPREAD {
+    for _ in 0..2 {
+        let (processes, workers) = SPREAD[NEXT.fetch_add(1, Ordering::Relaxed) % SPREAD.len()];
         let plan = several(processes, workers, &format!("EXPLAIN {sql}"));
         if plan.stdout.contains(REPLICATED) != is_replicated {
             failures.push(format!("{sql}: {}{}", plan.stdout, plan.stderr));

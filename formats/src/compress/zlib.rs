@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn checksums_combine() {
         assert_eq!(adler32(b"Wikipedia"), 0x11e6_0398);
-        let bytes: Vec<u8> = (0..100_000u32).map(|i| ((i * i) >> 7) as u8).collect();
+        let bytes: Vec<u8> = (0..100_000u64).map(|i| ((i * i) >> 7) as u8).collect();
         for cut in [0, 1, 5552, 65_521, 99_999, 100_000] {
             let (first, second) = bytes.split_at(cut);
             assert_eq!(combine(adler32(first), adler32(second), second.len() as u64), adler32(&bytes));

@@ -3,11 +3,13 @@
 //! A path that is constant is compiled here, once; whether it has wildcards decides whether there is a list of values.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
+use datafusion_expr::ScalarUDF;
 use expressions::functions::json::changed::{self, Change};
 use expressions::functions::json::made::{Form, Makes};
 use expressions::functions::json::merged::Nulls;
@@ -144,12 +146,16 @@ fn shown_name(name: &str) -> &'static str {
 
 /// A call, which is not computed here even if its arguments are constants: what is made of it may depend on that it is
 /// JSON.
-fn call(name: &str, of: OfJson, args: Vec<Expr>) -> Expr {
+fn function(name: &str) -> Result<Arc<ScalarUDF>> {
+    Functions::all().scalar(name).ok_or_else(|| Error::Invalid(format!("there is no function '{name}'")))
+}
+
+pub(super) fn call(name: &str, of: OfJson, args: Vec<Expr>) -> Expr {
     let data_type = of.gives();
     Expr { kind: Kind::Call { function: of.function(shown_name(name)), args }, data_type }
 }
 
-fn text_of(e: &Expr) -> Option<&str> {
+pub(super) fn text_of(e: &Expr) -> Option<&str> {
     e.as_literal().and_then(ScalarValue::try_as_str).flatten()
 }
 
@@ -179,7 +185,10 @@ impl Types {
                         call(written, OfJson::Read(asks, Target::Whole), vec![text(json)?])
                     }
                     (Some(json), Some(path), None) if written != "json" => {
-                        self.read_at(written, asks, text(json)?, path, &wrong)?
+                        match self.json_below(written, asks, (&json, &path), columns)? {
+                            Some(read) => read,
+                            None => self.read_at(written, asks, text(json)?, path, &wrong)?,
+                        }
                     }
                     _ => return Err(wrong()),
                 }
@@ -403,6 +412,12 @@ impl Types {
         }
     }
 
+    /// The field of a struct that has a name.
+    pub(super) fn field_named(&self, e: Expr, name: &str) -> Result<Expr> {
+        let name = Expr::literal(ScalarValue::Utf8View(Some(name.into())));
+        self.call(&function("get_field")?, vec![e, name])
+    }
+
     /// A struct of what is made of the fields of another one.
     fn each_field<'n>(
         &self,
@@ -410,16 +425,10 @@ impl Types {
         names: impl Iterator<Item = &'n str>,
         of: &dyn Fn(Expr, &str) -> Result<Expr>,
     ) -> Result<Expr> {
-        let function = |name: &str| {
-            Functions::all()
-                .scalar(name)
-                .ok_or_else(|| Error::Invalid(format!("there is no function '{name}'")))
-        };
         let mut args = Vec::new();
         for name in names {
-            let literal = Expr::literal(ScalarValue::Utf8View(Some(name.into())));
-            let value = self.call(&function("get_field")?, vec![e.clone(), literal.clone()])?;
-            args.extend([literal, of(value, name)?]);
+            let value = self.field_named(e.clone(), name)?;
+            args.extend([Expr::literal(ScalarValue::Utf8View(Some(name.into()))), of(value, name)?]);
         }
         let all = self.call(&function("named_struct")?, args)?;
         let null = Expr::null(&all.data_type);

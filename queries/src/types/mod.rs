@@ -39,6 +39,7 @@ pub(crate) mod date_parts;
 pub(crate) mod groups;
 pub(crate) mod items;
 pub(crate) mod json;
+mod json_paths;
 pub(crate) mod lists;
 mod logic;
 pub(crate) mod maps;

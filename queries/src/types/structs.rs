@@ -12,7 +12,6 @@ use expressions::text::shown;
 use super::{Types, signatures};
 use crate::algebra::Expr;
 use crate::error::{Error, Result};
-use crate::functions::Functions;
 use crate::meant;
 use crate::names::same;
 
@@ -153,11 +152,8 @@ impl Types {
             let help = meant::column(name, fields.iter().map(|field| field.name().as_str()));
             return Err(Error::Name { message: format!("the struct has no field '{name}'"), help });
         };
-        let name = Expr::literal(ScalarValue::Utf8View(Some(field.name().clone())));
-        match Functions::all().scalar("get_field") {
-            Some(function) => self.call(&function, vec![of, name]),
-            None => Err(Error::Invalid("there is no function 'get_field'".into())),
-        }
+        let name = field.name().clone();
+        self.field_named(of, &name)
     }
 
     /// A field of a struct by its place, from 1 on.

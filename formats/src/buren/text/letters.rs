@@ -101,7 +101,7 @@ impl Alphabet {
         let square = count * count;
         let pairs = self.pairs.as_ref();
         for four in &mut fours {
-            let first = ((u64::from(*four) * self.reciprocal) >> 45) as u32;
+            let first = (u64::from(*four).wrapping_mul(self.reciprocal) >> 45) as u32;
             let second = four.wrapping_sub(first.wrapping_mul(square));
             // Forged numbers give something too, just nothing that anybody wrote.
             let pair = |n: u32| u32::from(pairs[(n as usize).min(MOST_PAIRS - 1)]);

@@ -107,6 +107,43 @@ impl Path {
         self.steps.iter().any(|step| step.is_deep || matches!(step.to, To::Fields | To::Items | To::Members))
     }
 
+    /// The key that it begins with.
+    pub fn first_key(&self) -> Option<&str> {
+        match self.steps.first() {
+            Some(Step { is_deep: false, to: To::Key(key) }) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// What is left of it behind its first step.
+    pub fn rest(&self) -> Path {
+        Path { steps: self.steps.iter().skip(1).cloned().collect() }
+    }
+
+    /// Whether it leads to the whole value.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The path that leads to where another one leads from where this one does.
+    pub fn then(&self, next: &Path) -> Path {
+        Path { steps: self.steps.iter().chain(&next.steps).cloned().collect() }
+    }
+
+    /// Its text, if its steps are keys and places.
+    pub fn written(&self) -> Option<String> {
+        self.steps.iter().try_fold(String::from("$"), |text, step| match &step.to {
+            _ if step.is_deep => None,
+            To::Key(key) if key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') => {
+                Some(format!("{text}.{key}"))
+            }
+            To::Key(key) => Some(format!("{text}.\"{key}\"")),
+            To::Item(place) => Some(format!("{text}[{place}]")),
+            To::FromEnd(place) => Some(format!("{text}[#-{place}]")),
+            _ => None,
+        })
+    }
+
     /// Its steps.
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
