@@ -2,12 +2,15 @@
 
 The table has keys of 10, of 100,000 and of as many values as rows, an order without ties, and values. Each query reduces its
 windows to sums, which both must agree on. Prints a line for each window and number of partitions: the seconds of both and
-their quotient, of the fastest of several runs; and the seconds of processors, which say more on a busy machine.
+their quotient, medians of several pairs of runs in turn; and the seconds of processors, which say more on a busy machine.
+`--output FILE` writes them as csv.
 """
 
 import argparse
+import csv
 import json
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -38,12 +41,16 @@ def arguments():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--binary", type=Path, default=HOME / "target" / "release" / "palais")
     parser.add_argument("--windows", default=",".join(WINDOWS))
+    parser.add_argument("--partitions", default="one,few,many,most", help="how many, of the columns of keys")
+    parser.add_argument("--output", type=Path, help="a csv file")
     return parser.parse_args()
 
 
 def statement(window, key, path):
     """The windows as columns of a subquery, and their sum."""
-    outer, inner = WINDOWS[window].format(g=key).split("(", 1)
+    text = WINDOWS[window]
+    text = text.replace("PARTITION BY {g}", "").replace("( ", "(") if key == "one" else text.format(g=key)
+    outer, inner = text.split("(", 1)
     return f"SELECT {outer}(w) FROM (SELECT {inner[:-1]} AS w FROM '{path}')"
 
 
@@ -74,15 +81,25 @@ def main():
             f"FROM range({args.rows}) t(i)) TO '{path}' (FORMAT parquet)"
         )
         print(f"{args.rows:,} rows, {args.workers} workers\n{'window':<16}{'by':<6}{'palais':>9}{'DuckDB':>9}{'':>7}{'palais cpu':>12}{'DuckDB cpu':>12}{'':>7}")
+        lines = []
         for window in args.windows.split(","):
-            for key in ("few", "many", "most"):
+            for key in args.partitions.split(","):
                 sql = statement(window, key, path)
-                ours = [by_palais(args, sql) for _ in range(args.runs)]
-                theirs = [by_duckdb(db, sql) for _ in range(args.runs)]
-                if abs(float(ours[0][0]) - float(theirs[0][0])) > 1e-6 * abs(float(theirs[0][0])):
-                    sys.exit(f"palais gives {ours[0][0]}, DuckDB {theirs[0][0]}: {sql}")
-                (s, t), (c, d) = ([min(run[i] for run in runs) for runs in (ours, theirs)] for i in (1, 2))
-                print(f"{window:<16}{key:<6}{s:>9.2f}{t:>9.2f}{s / t:>7.2f}{c:>12.2f}{d:>12.2f}{c / d:>7.2f}", flush=True)
+                pairs = [(by_palais(args, sql), by_duckdb(db, sql)) for _ in range(args.runs)]
+                ours, theirs = (float(run[0]) for run in pairs[0])
+                if abs(ours - theirs) > 1e-6 * abs(theirs):
+                    sys.exit(f"palais gives {ours}, DuckDB {theirs}: {sql}")
+                figures = []
+                for i in (1, 2):
+                    figures += [statistics.median(pair[by][i] for pair in pairs) for by in (0, 1)]
+                    figures.append(statistics.median(ours[i] / theirs[i] for ours, theirs in pairs))
+                s, t, u, c, d, e = figures
+                print(f"{window:<16}{key:<6}{s:>9.2f}{t:>9.2f}{u:>7.2f}{c:>12.2f}{d:>12.2f}{e:>7.2f}", flush=True)
+                lines.append([window, key, *(f"{figure:.3f}" for figure in figures)])
+        if args.output:
+            with args.output.open("w", newline="") as file:
+                header = ["window", "partitions", "palais_seconds", "duckdb_seconds", "ratio"]
+                csv.writer(file).writerows([header + ["palais_cpu", "duckdb_cpu", "cpu_ratio"], *lines])
 
 
 if __name__ == "__main__":
