@@ -22,13 +22,13 @@ import duckdb
 HOME = Path(__file__).resolve().parent.parent
 
 WINDOWS = {
-    "row_number": "sum(row_number() OVER (PARTITION BY {g} ORDER BY o))",
-    "rank": "sum(rank() OVER (PARTITION BY {g} ORDER BY v))",
-    "running sum": "max(sum(v) OVER (PARTITION BY {g} ORDER BY o))",
-    "moving average": "sum(avg(x) OVER (PARTITION BY {g} ORDER BY o ROWS 9 PRECEDING))",
-    "moving maximum": "sum(max(v) OVER (PARTITION BY {g} ORDER BY o ROWS 99 PRECEDING))",
-    "lag": "sum(lag(v) OVER (PARTITION BY {g} ORDER BY o))",
-    "whole sum": "max(sum(v) OVER (PARTITION BY {g}))",
+    "row_number": "sum(row_number() OVER ({by} ORDER BY o))",
+    "rank": "sum(rank() OVER ({by} ORDER BY v))",
+    "running sum": "max(sum(v) OVER ({by} ORDER BY o))",
+    "moving average": "sum(avg(x) OVER ({by} ORDER BY o ROWS 9 PRECEDING))",
+    "moving maximum": "sum(max(v) OVER ({by} ORDER BY o ROWS 99 PRECEDING))",
+    "lag": "sum(lag(v) OVER ({by} ORDER BY o))",
+    "whole sum": "max(sum(v) OVER ({by}))",
 }
 
 
@@ -41,16 +41,14 @@ def arguments():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--binary", type=Path, default=HOME / "target" / "release" / "palais")
     parser.add_argument("--windows", default=",".join(WINDOWS))
-    parser.add_argument("--partitions", default="one,few,many,most", help="how many, of the columns of keys")
+    parser.add_argument("--partitions", default="one,few,many,most", help="the columns of keys; one is none")
     parser.add_argument("--output", type=Path, help="a csv file")
     return parser.parse_args()
 
 
 def statement(window, key, path):
     """The windows as columns of a subquery, and their sum."""
-    text = WINDOWS[window]
-    text = text.replace("PARTITION BY {g}", "").replace("( ", "(") if key == "one" else text.format(g=key)
-    outer, inner = text.split("(", 1)
+    outer, inner = WINDOWS[window].format(by="" if key == "one" else f"PARTITION BY {key}").split("(", 1)
     return f"SELECT {outer}(w) FROM (SELECT {inner[:-1]} AS w FROM '{path}')"
 
 

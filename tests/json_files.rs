@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use compared::{agree, answer, fails, rows, within};
+use compared::{agree, answer, ask, fails, rows, within};
 use process::palais;
 use tempfile::TempDir;
 
@@ -487,4 +487,25 @@ fn few_files_are_looked_at_further_than_many() {
         ("b.json", &format!("{}{{\"a\":5,\"z\":1}}\n", numbered(200))),
     ]);
     assert_eq!(rows(&dir, &[], "SELECT count(*), sum(z) FROM 'DIR/*.json'"), "202,1\n");
+}
+
+#[test]
+fn a_path_into_an_object_takes_its_field() {
+    let line = "{\"p\":{\"u\":{\"n\":\"a \\\"b\\\"\",\"i\":7,\"t\":null},\"l\":[{\"k\":1}]},\"j\":\"{\\\"a\\\": {\\\"b\\\": [5]}}\"}\n";
+    let dir = directory(&[("x.jsonl", line)]);
+    let from = |what: &str| format!("SELECT {what} FROM 'DIR/x.jsonl'");
+    let plan = |what: &str| ask(&dir, &[], &format!("EXPLAIN {}", from(what))).stdout;
+    // Of a path's last field that is a text or an integer no JSON is made, of others as little as there is.
+    for (what, wanted, makes_json) in [
+        ("p ->> '$.u.n'", "get_field(get_field(p@0, u), n)", false),
+        ("p -> 'u' ->> 'i'", "get_field(get_field(p@0, u), i)", false),
+        ("p -> 'u' -> 't'", "to_json(get_field(p@0, u))", true),
+        ("p -> 'l' -> 0 ->> 'k'", "to_json(get_field(p@0, l))", true),
+        ("j -> 'a' -> 'b' ->> 0", "(j@0, $.a.b[0])", false),
+        ("j::JSON['a']['b'][0]", "$.a.b[0]", false),
+    ] {
+        let plan = plan(what);
+        assert!(plan.contains(wanted) && plan.contains("to_json") == makes_json, "{what}: {plan}");
+        agree(&dir, &[from(what).as_str()]);
+    }
 }

@@ -1,9 +1,9 @@
 //! Every statement of `tests/slt`: with one worker, and in a session of this process with three workers. One worker is half
 //! the real binary's and half a session's. Of those with three workers every second one is run so that each join spreads
 //! its build side over the workers, which otherwise only large tables make it do. Of eight statements five run in two
-//! processes, two in three, and one in five: which ones changes with what is added. Processes run one statement after another there, as those of a session do. Starting them for each costs more
-//! than twice as much, so that `palais cluster run` gets only some. What `tests/slt/scripts` has are several statements
-//! each, which one process runs.
+//! processes, two in three, and one in five: which ones changes with what is added. Processes run one statement after
+//! another there, as those of a session do. Starting them for each costs more than twice as much, so that
+//! `palais cluster run` gets only some. What `tests/slt/scripts` has are several statements each, which one process runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -322,7 +322,7 @@ impl<'a> Binder<'a> {
     /// A field of a struct, which is called `of`.
     pub(super) fn field(&mut self, value: Expr, of: &str, name: &str, env: &Env<'_>) -> Result<Expr> {
         if self.columns.is_json(&value) {
-            return Ok(self.types.json_field(value, name));
+            return self.types.json_field(value, name, &self.columns);
         }
         let no_field = |why: &str, help| {
             Err(Error::Name { message: format!("'{of}' has no field '{name}'{why}"), help })

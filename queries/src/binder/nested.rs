@@ -88,7 +88,7 @@ impl<'a> Binder<'a> {
         let name = index.as_literal().and_then(|name| name.try_as_str().flatten());
         if self.columns.is_json(&value) {
             return match name {
-                Some(name) => Ok(self.types.json_field(value, name)),
+                Some(name) => self.types.json_field(value, name, &self.columns),
                 None => self.types.json_item(value, index, &self.columns),
             };
         }

@@ -3,13 +3,11 @@
 //! A path that is constant is compiled here, once; whether it has wildcards decides whether there is a list of values.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field};
 use datafusion_common::ScalarValue;
-use datafusion_expr::ScalarUDF;
 use expressions::functions::json::changed::{self, Change};
 use expressions::functions::json::made::{Form, Makes};
 use expressions::functions::json::merged::Nulls;
@@ -146,16 +144,12 @@ fn shown_name(name: &str) -> &'static str {
 
 /// A call, which is not computed here even if its arguments are constants: what is made of it may depend on that it is
 /// JSON.
-fn function(name: &str) -> Result<Arc<ScalarUDF>> {
-    Functions::all().scalar(name).ok_or_else(|| Error::Invalid(format!("there is no function '{name}'")))
-}
-
 pub(super) fn call(name: &str, of: OfJson, args: Vec<Expr>) -> Expr {
     let data_type = of.gives();
     Expr { kind: Kind::Call { function: of.function(shown_name(name)), args }, data_type }
 }
 
-pub(super) fn text_of(e: &Expr) -> Option<&str> {
+fn text_of(e: &Expr) -> Option<&str> {
     e.as_literal().and_then(ScalarValue::try_as_str).flatten()
 }
 
@@ -185,10 +179,7 @@ impl Types {
                         call(written, OfJson::Read(asks, Target::Whole), vec![text(json)?])
                     }
                     (Some(json), Some(path), None) if written != "json" => {
-                        match self.json_below(written, asks, (&json, &path), columns)? {
-                            Some(read) => read,
-                            None => self.read_at(written, asks, text(json)?, path, &wrong)?,
-                        }
+                        self.read_at(written, asks, (json, path), columns, &wrong)?
                     }
                     _ => return Err(wrong()),
                 }
@@ -293,10 +284,11 @@ impl Types {
         &self,
         written: &str,
         asks: Asks,
-        json: Expr,
-        path: Expr,
+        (json, path): (Expr, Expr),
+        columns: &Columns,
         wrong: &dyn Fn() -> Error,
     ) -> Result<Expr> {
+        let text = self.json_text(json.clone(), columns, wrong)?;
         let takes_places = matches!(asks, Asks::Json | Asks::Text | Asks::Scalar);
         let place = match (&path.data_type, path.as_literal()) {
             _ if is_null(&path) => return Ok(Expr::null(&asks.gives())),
@@ -319,18 +311,30 @@ impl Types {
             (t, None) if is_text(t) || t.is_integer() && takes_places => Target::Column,
             _ => return Err(wrong()),
         };
+        if let Target::At(path) = &place
+            && let Some(read) = self.read_below(written, asks, &json, path, columns)?
+        {
+            return Ok(read);
+        }
         let path = match (&place, path.data_type.is_integer()) {
             (Target::Column, true) => self.coerced(path, &DataType::Int64)?,
             (Target::Column, false) => self.coerced(path, &DataType::Utf8View)?,
             _ => path,
         };
-        Ok(call(written, OfJson::Read(asks, place), vec![json, path]))
+        Ok(call(written, OfJson::Read(asks, place), vec![text, path]))
     }
 
     /// The member of JSON that has a key, whatever is in that.
-    pub fn json_field(&self, json: Expr, key: &str) -> Expr {
-        let path = Expr::literal(ScalarValue::Utf8View(Some(key.into())));
-        call("json_extract", OfJson::Read(Asks::Json, Target::At(Path::key(key))), vec![json, path])
+    ///
+    /// # Errors
+    /// As [`Types::of_json`].
+    pub fn json_field(&self, json: Expr, key: &str, columns: &Columns) -> Result<Expr> {
+        let (name, path) = ("json_extract", Path::key(key));
+        if let Some(read) = self.read_below(name, Asks::Json, &json, &path, columns)? {
+            return Ok(read);
+        }
+        let key = Expr::literal(ScalarValue::Utf8View(Some(key.into())));
+        Ok(call(name, OfJson::Read(Asks::Json, Target::At(path)), vec![json, key]))
     }
 
     /// The item of JSON at a place, from 0 on.
@@ -412,12 +416,6 @@ impl Types {
         }
     }
 
-    /// The field of a struct that has a name.
-    pub(super) fn field_named(&self, e: Expr, name: &str) -> Result<Expr> {
-        let name = Expr::literal(ScalarValue::Utf8View(Some(name.into())));
-        self.call(&function("get_field")?, vec![e, name])
-    }
-
     /// A struct of what is made of the fields of another one.
     fn each_field<'n>(
         &self,
@@ -427,10 +425,13 @@ impl Types {
     ) -> Result<Expr> {
         let mut args = Vec::new();
         for name in names {
-            let value = self.field_named(e.clone(), name)?;
+            let value = self.get_field(e.clone(), name)?;
             args.extend([Expr::literal(ScalarValue::Utf8View(Some(name.into()))), of(value, name)?]);
         }
-        let all = self.call(&function("named_struct")?, args)?;
+        let named_struct = Functions::all().scalar("named_struct");
+        let named_struct =
+            named_struct.ok_or_else(|| Error::Invalid("there is no function 'named_struct'".into()))?;
+        let all = self.call(&named_struct, args)?;
         let null = Expr::null(&all.data_type);
         self.case(None, vec![(e.is_null(), null)], Some(all))
     }

@@ -11,34 +11,31 @@ use expressions::functions::json::reads::{Asks, Target};
 use expressions::functions::json::{Holds, OfJson};
 
 use super::Types;
-use super::json::{call, text_of};
+use super::json::call;
 use crate::algebra::{Columns, Expr, Kind};
 use crate::compile::is_text;
 use crate::error::Result;
 
 impl Types {
-    /// What is asked of the value that a constant path leads to, with less work; none if there is no such way.
+    /// What is asked of the value that a path leads to, with less work; none if there is no such way.
     ///
     /// At least one step stays, unless the field's value is the answer: of a field that is NULL the JSON is `null`, which
     /// only a path into its struct finds.
     ///
     /// # Errors
-    /// The path is none, or a value has no JSON.
-    pub(super) fn json_below(
+    /// A value has no JSON.
+    pub(super) fn read_below(
         &self,
         written: &str,
         asks: Asks,
-        (json, path): (&Expr, &Expr),
+        json: &Expr,
+        path: &Path,
         columns: &Columns,
     ) -> Result<Option<Expr>> {
-        let Some(text) = text_of(path).filter(|_| matches!(asks, Asks::Json | Asks::Text | Asks::Scalar))
-        else {
-            return Ok(None);
-        };
-        let (mut value, mut path) = (json, Path::of(text)?);
-        if path.is_wild() {
+        if !matches!(asks, Asks::Json | Asks::Text | Asks::Scalar) {
             return Ok(None);
         }
+        let (mut value, mut path) = (json, path.clone());
         let mut is_changed = false;
         while let Some((inner, first)) = extracted(value) {
             (value, path, is_changed) = (inner, first.then(&path), true);
@@ -72,7 +69,7 @@ impl Types {
             return Ok(None);
         };
         match fields.iter().filter(|field| field.name() == key).count() {
-            1 => self.field_named(value.clone(), key).map(Some),
+            1 => self.get_field(value.clone(), key).map(Some),
             _ => Ok(None),
         }
     }

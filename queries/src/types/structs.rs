@@ -12,6 +12,7 @@ use expressions::text::shown;
 use super::{Types, signatures};
 use crate::algebra::Expr;
 use crate::error::{Error, Result};
+use crate::functions::Functions;
 use crate::meant;
 use crate::names::same;
 
@@ -153,7 +154,16 @@ impl Types {
             return Err(Error::Name { message: format!("the struct has no field '{name}'"), help });
         };
         let name = field.name().clone();
-        self.field_named(of, &name)
+        self.get_field(of, &name)
+    }
+
+    /// The field of a struct that has exactly this name.
+    pub(super) fn get_field(&self, of: Expr, name: &str) -> Result<Expr> {
+        let name = Expr::literal(ScalarValue::Utf8View(Some(name.into())));
+        match Functions::all().scalar("get_field") {
+            Some(function) => self.call(&function, vec![of, name]),
+            None => Err(Error::Invalid("there is no function 'get_field'".into())),
+        }
     }
 
     /// A field of a struct by its place, from 1 on.

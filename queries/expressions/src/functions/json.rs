@@ -1,7 +1,7 @@
 //! JSON in texts. A JSON value is a text of type VARCHAR; which texts are JSON is known of expressions while a query is
 //! planned ([`Holds`]).
 //!
-//! - [`reader`]: one pass over a text.
+//! - [`reader`]: one pass over a text. `scalars`: its keys, strings, numbers and words.
 //! - [`path`]: what a path leads to.
 //! - [`tape`]: the values of a text as numbers, for what looks at all of it.
 //! - [`writer`]: the normal form.
@@ -25,6 +25,7 @@ pub mod reader;
 pub mod reads;
 mod rewritten;
 pub mod rows;
+mod scalars;
 mod structure;
 pub mod tape;
 pub mod transform;

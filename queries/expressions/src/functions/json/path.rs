@@ -130,14 +130,14 @@ impl Path {
         Path { steps: self.steps.iter().chain(&next.steps).cloned().collect() }
     }
 
-    /// Its text, if its steps are keys and places.
+    /// Its text, if its steps are places, and keys without quotes.
     pub fn written(&self) -> Option<String> {
         self.steps.iter().try_fold(String::from("$"), |text, step| match &step.to {
             _ if step.is_deep => None,
             To::Key(key) if key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') => {
                 Some(format!("{text}.{key}"))
             }
-            To::Key(key) => Some(format!("{text}.\"{key}\"")),
+            To::Key(key) if !key.contains('"') => Some(format!("{text}.\"{key}\"")),
             To::Item(place) => Some(format!("{text}[{place}]")),
             To::FromEnd(place) => Some(format!("{text}[#-{place}]")),
             _ => None,

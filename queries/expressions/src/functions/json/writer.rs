@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use super::reader::{Kind, special, unit};
+use super::reader::Kind;
+use super::scalars::{special, unit};
 
 /// Adds a value of a text that is no malformed one.
 pub fn normal(value: &str, out: &mut String) {
