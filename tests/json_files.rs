@@ -502,7 +502,7 @@ fn a_path_into_an_object_takes_its_field() {
         ("p -> 'u' -> 't'", "to_json(get_field(p@0, u))", true),
         ("p -> 'l' -> 0 ->> 'k'", "to_json(get_field(p@0, l))", true),
         ("j -> 'a' -> 'b' ->> 0", "(j@0, $.a.b[0])", false),
-        ("j::JSON['a']['b'][0]", "$.a.b[0]", false),
+        ("(j::JSON)['a']['b'][0]", "$.a.b[0]", false),
     ] {
         let plan = plan(what);
         assert!(plan.contains(wanted) && plan.contains("to_json") == makes_json, "{what}: {plan}");
