@@ -298,7 +298,7 @@ pub struct Input {
     /// A directory of which each sub-directory or file is a table.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// The schema of a table: 'bdb' for the benchmark's, a schema file, or FILE.proto#MESSAGE; may be given several times.
+    /// The schema of a table: 'bdb' for the benchmark's, a schema file, FILE.proto#MESSAGE or FILE.capnp#STRUCT; may be given several times.
     #[arg(long = "schema", value_name = "TABLE=bdb|FILE")]
     pub schemas: Vec<String>,
     /// The encoding of all files, whatever their names say.

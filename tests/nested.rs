@@ -402,3 +402,110 @@ fn a_proto_file_that_does_not_fit_is_told() {
     let nested = write("n.sql", b"CREATE TABLE t (s STRUCT(a INT) NULL)");
     refused(&data, &nested, &["column 's'", "STRUCT(a INT) are not known", "--schema NAME=FILE.proto"]);
 }
+
+const CAPNP: &str = r#"@0xb5e8f0b1c2d3e4f5;
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("shop");
+
+struct Order {
+  id @0 :UInt64;
+  note @1 :Text;
+  kind @2 :Kind = sale;
+  lines @3 :List(Line);
+  place :group { x @4 :Float64; y @5 :Float32; }
+  union { cash @6 :Void; card @7 :Card; }
+  deltas @8 :List(Int16);
+  open @9 :Bool = true;
+  raw @10 :Data;
+  any @11 :AnyPointer;
+  points :union { null @12 :Void; value @13 :Int32; }
+  enum Kind { unknown @0; sale @1; gift @2; }
+  struct Line { sku @0 :Text; count @1 :Int32; tags @2 :List(Text); }
+}
+struct Card { number @0 :Text; year @1 :Int64; }
+"#;
+
+/// Messages in the text form of Cap'n Proto's tool, as the bytes that it makes of them.
+fn structs(file: &Path, name: &str, texts: &str, options: &[&str]) -> Vec<u8> {
+    let mut tool = Command::new("capnp");
+    tool.arg("encode").args(options).arg(file).arg(name).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = tool.spawn().expect("capnp is there (`make others` installs it)");
+    child.stdin.take().expect("it is piped").write_all(texts.as_bytes()).expect("it takes the text");
+    let done = child.wait_with_output().expect("capnp ends");
+    assert!(done.status.success(), "{texts}");
+    done.stdout
+}
+
+#[test]
+fn structs_of_capnp_are_read_with_their_capnp_file() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = home.path().join("shop.capnp");
+    fs::write(&file, CAPNP).expect("it can be written");
+    let texts = r#"(id = 18446744073709551615, note = "", kind = gift, lines = [(sku = "a", count = -3, tags = ["x", ""]), ()],
+         place = (x = 0.5, y = -1), card = (year = 2030), deltas = [-1, 32767], open = false, raw = "\x00\xff", points = (value = 7))
+        ()
+        (id = 1, cash = void, card = (number = "1"))"#;
+    let expected = "{\"id\":18446744073709551615,\"note\":\"\",\"kind\":\"gift\",\
+         \"lines\":[{\"sku\":\"a\",\"count\":-3,\"tags\":[\"x\",\"\"]},{\"sku\":null,\"count\":0,\"tags\":null}],\
+         \"place\":{\"x\":0.5,\"y\":-1.0},\"cash\":null,\"card\":{\"number\":null,\"year\":2030},\
+         \"deltas\":[-1,32767],\"open\":false,\"raw\":\"\\\\x00ff\",\"points\":7}\n\
+         {\"id\":0,\"note\":null,\"kind\":\"sale\",\"lines\":null,\"place\":{\"x\":0.0,\"y\":0.0},\"cash\":true,\
+         \"card\":null,\"deltas\":null,\"open\":true,\"raw\":null,\"points\":null}\n\
+         {\"id\":1,\"note\":null,\"kind\":\"sale\",\"lines\":null,\"place\":{\"x\":0.0,\"y\":0.0},\"cash\":null,\
+         \"card\":{\"number\":\"1\",\"year\":0},\"deltas\":null,\"open\":true,\"raw\":null,\"points\":null}\n";
+    for (name, options) in [("orders.capnproto", &[][..]), ("orders.capnproto-packed", &["--packed"])] {
+        let path = home.path().join(name);
+        fs::write(&path, structs(&file, "Order", texts, options)).expect("it can be written");
+        let schema = format!("o={}#Order", file.display());
+        let table = format!("o={}", path.display());
+        let flags = ["--table", &table, "--schema", &schema, "--format", "jsonl"];
+        let rows = |sql: &str, more: &[&str]| done([&["query", sql][..], &flags, more].concat());
+        assert_eq!(rows("SELECT * FROM o", &[]), expected);
+        assert_eq!(rows("SELECT count(*) AS n FROM o", &["--workers", "2"]), "{\"n\":3}\n");
+        let sql = "SELECT lines[1].sku AS s, card.year FROM o WHERE kind = 'gift'";
+        let cluster = ["cluster", "run", "--local", "2", "--workers", "1", sql];
+        assert_eq!(done([&cluster[..], &flags].concat()), "{\"s\":\"a\",\"year\":2030}\n");
+        // What was read is written with all its values by formats that hold them.
+        let parquet = home.path().join("orders.parquet").display().to_string();
+        let convert =
+            ["convert", &path.to_string_lossy(), &parquet, "--schema", &schema, "--verify", "--overwrite"]
+                .map(str::to_string);
+        done(convert);
+        assert_eq!(query("SELECT * FROM $T", Path::new(&parquet), "jsonl"), expected);
+    }
+}
+
+#[test]
+fn a_capnp_file_that_does_not_fit_is_told() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(home.path().join(name), bytes).expect("it can be written");
+        home.path().join(name).display().to_string()
+    };
+    let file =
+        write("m.capnp", b"@0xb5e8f0b1c2d3e4f5; struct M { a @0 :Text; } struct N { m @0 :M; n @1 :Int8; }");
+    let bad = write("bad.capnp", b"struct M {\n  a @0 Int32;\n}");
+    let (csv, pb) = (write("t.csv", b"a\n1\n"), write("t.pb", b"\x02\x08\x01"));
+    let structs = structs(Path::new(&file), "N", "(n = 5) (n = 6, m = (a = \"x\"))", &[]);
+    let data = write("t.capnproto", &structs);
+    let refused = |path: &str, schema: &str, parts: &[&str]| {
+        let flag = format!("{path}={schema}");
+        let done = palais(["query", &format!("FROM '{path}'"), "--schema", &flag]);
+        assert_eq!((done.code(), done.stdout.as_str()), (Some(1), ""), "{}", done.stderr);
+        parts.iter().for_each(|part| assert!(done.stderr.contains(part), "{part}: {}", done.stderr));
+    };
+    for path in [&csv, &pb] {
+        let parts = ["a .capnp file is a schema of capnproto alone", "--from capnproto"];
+        refused(path, &format!("{file}#M"), &parts);
+    }
+    refused(&data, &file, &["m.capnp", "several structs (M, N)", "FILE.capnp#M"]);
+    refused(&data, &format!("{file}#X"), &["no struct 'X'; it has M, N"]);
+    refused(&data, &bad, &["bad.capnp", "line 2, column 8: expected ':'"]);
+    // The second row has a struct where M has a text.
+    refused(&data, &format!("{file}#M"), &["t.capnproto, row 2, byte 32", "'a'", "neither text nor data"]);
+    let flag = format!("{data}={file}#M");
+    let sql = format!("FROM '{data}'");
+    let skip = palais(["query", &sql, "--schema", &flag, "--on-error", "skip", "--format", "csv"]);
+    assert_eq!((skip.code(), skip.stdout.as_str()), (Some(0), "a\n\n"), "{}", skip.stderr);
+    assert!(skip.stderr.contains("1 row"), "{}", skip.stderr);
+}

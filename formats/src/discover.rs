@@ -42,9 +42,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::schema::messages::MessageLayout;
-use ::schema::text::proto_file;
-use ::schema::{Dialect, FileEntry, KeepRejects, OnError, Table, bdb};
+use ::schema::text::{capnp_file, proto_file};
+use ::schema::{Dialect, FileEntry, KeepRejects, OnError, RecordLayout, Table, bdb};
 use arrow_schema::{Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
@@ -182,34 +181,47 @@ struct GivenSchema {
     schema: SchemaRef,
     /// The columns of which it does not say whether they may be NULL.
     unsaid: Vec<usize>,
-    /// The fields of a message that the columns are, if it is that of a `.proto` file.
-    messages: Option<Box<MessageLayout>>,
+    /// Where the columns lie in a record, if it is that of a `.proto` or `.capnp` file.
+    record_layout: Option<Box<RecordLayout>>,
 }
 
 impl GivenSchema {
     /// A schema that says of every column whether it may be NULL.
     fn of(schema: Schema) -> GivenSchema {
-        GivenSchema { schema: Arc::new(schema), unsaid: Vec::new(), messages: None }
+        GivenSchema { schema: Arc::new(schema), unsaid: Vec::new(), record_layout: None }
     }
 }
 
-/// The schema of the table `name` in a file. The name of a `.proto` file may have one of its messages behind it.
+/// The schema of the table `name` in a file. The name of a `.proto` or `.capnp` file may have one of its messages or
+/// structs behind it.
 fn schema_of(given: &Path, name: &str) -> Result<GivenSchema> {
-    let (path, message) = message_of(given);
+    let (path, record) = record_of(given);
+    let describes = Describes::of(&path);
     let wrong = |message: String| Error::location(path.display(), message, None);
     let read = roots::open_file(&path).and_then(|file| {
         // A text that is too long is refused by its first bytes.
-        let most = if is_proto(&path) { proto_file::MOST_BYTES as u64 + 1 } else { u64::MAX };
+        let most = match describes {
+            Some(Describes::Messages) => proto_file::MOST_BYTES as u64 + 1,
+            Some(Describes::Structs) => capnp_file::MOST_BYTES as u64 + 1,
+            None => u64::MAX,
+        };
         std::io::read_to_string(file.take(most))
     });
     let text = read.map_err(|e| Error::io(&path, "read the schema file", e))?;
-    if is_proto(&path) {
+    if let Some(describes) = describes {
         // A table may be called by the path of its file.
-        let table = stem(Path::new(name));
-        let parsed =
-            proto_file::parse(&text, message.as_deref(), &table).map_err(|e| wrong(e.to_string()))?;
-        let (schema, layout) = (read_schema(&parsed.0), Box::new(parsed.1));
-        return Ok(GivenSchema { messages: Some(layout), ..GivenSchema::of(schema) });
+        let (record, table) = (record.as_deref(), stem(Path::new(name)));
+        let parsed = match describes {
+            Describes::Messages => proto_file::parse(&text, record, &table)
+                .map(|(schema, layout)| (schema, RecordLayout::Messages(layout))),
+            Describes::Structs => capnp_file::parse(&text, record, &table)
+                .map(|(schema, layout)| (schema, RecordLayout::Structs(layout))),
+        };
+        let (schema, layout) = parsed.map_err(|e| wrong(e.to_string()))?;
+        return Ok(GivenSchema {
+            record_layout: Some(Box::new(layout)),
+            ..GivenSchema::of(read_schema(&schema))
+        });
     }
     let (parsed, unsaid) = schema::text::parse_said(&text, name).map_err(|e| wrong(e.to_string()))?;
     if parsed.fields().is_empty() {
@@ -218,16 +230,34 @@ fn schema_of(given: &Path, name: &str) -> Result<GivenSchema> {
     Ok(GivenSchema { unsaid, ..GivenSchema::of(read_schema(&parsed)) })
 }
 
-/// Whether a file of this name holds the messages of Protocol Buffers.
-fn is_proto(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("proto"))
+/// What a file of another language than SQL or JSON describes.
+#[derive(Clone, Copy)]
+enum Describes {
+    /// The messages of Protocol Buffers.
+    Messages,
+    /// The structs of Cap'n Proto.
+    Structs,
 }
 
-/// Takes the name of a message, as in `orders.proto#Order`, off the path of a file.
-fn message_of(path: &Path) -> (PathBuf, Option<String>) {
+impl Describes {
+    /// What a file of this name describes.
+    fn of(path: &Path) -> Option<Describes> {
+        let extension = path.extension()?;
+        match () {
+            () if extension.eq_ignore_ascii_case("proto") => Some(Describes::Messages),
+            () if extension.eq_ignore_ascii_case("capnp") => Some(Describes::Structs),
+            () => None,
+        }
+    }
+}
+
+/// Takes the name of a message or struct, as in `orders.proto#Order`, off the path of a file.
+fn record_of(path: &Path) -> (PathBuf, Option<String>) {
     let split = path.to_str().and_then(|text| text.rsplit_once('#'));
     match split {
-        Some((file, message)) if is_proto(Path::new(file)) => (file.into(), Some(message.to_string())),
+        Some((file, record)) if Describes::of(Path::new(file)).is_some() => {
+            (file.into(), Some(record.to_string()))
+        }
         _ => (path.to_path_buf(), None),
     }
 }

@@ -4,6 +4,7 @@
 //! - [`table`]: what a query knows of a table: its schema and where its rows come from.
 //! - [`dialect`]: how csv files of other programs are written.
 //! - [`messages`]: how the messages of a Protocol Buffers file lie.
+//! - [`structs`]: how the structs of a Cap'n Proto file lie.
 //! - [`estimates`]: what is guessed of a table before it is read.
 //! - [`instants`]: time zones of columns.
 //! - [`zones`]: time zones by their names, and what their clocks show.
@@ -24,6 +25,7 @@ pub mod manifest;
 pub mod messages;
 pub mod names;
 pub mod parts;
+pub mod structs;
 pub mod table;
 pub mod text;
 pub mod time_formats;
@@ -34,5 +36,5 @@ pub use estimates::{ColumnEstimate, TableEstimates};
 pub use manifest::{Manifest, ManifestError};
 pub use table::{
     ColumnBound, ColumnPrefix, DeferredValidation, FileEntry, FileLayout, FileSet, FormatOptions,
-    KeepRejects, Listed, MemoryRows, OnError, Source, Splitting, Table,
+    KeepRejects, Listed, MemoryRows, OnError, RecordLayout, Source, Splitting, Table,
 };

@@ -13,6 +13,7 @@ use crate::dialect::Dialect;
 use crate::estimates::TableEstimates;
 use crate::manifest::BlockStart;
 use crate::messages::MessageLayout;
+use crate::structs::StructLayout;
 use crate::zones::Clocks;
 
 /// A table of the catalog. The catalog of a query is a list of these, resolved once, before planning.
@@ -306,10 +307,10 @@ pub struct FormatOptions {
     /// told.
     #[serde(skip)]
     pub time_zone: Option<String>,
-    /// Protocol Buffers, read: the fields that the columns are, where a `.proto` file says it. If it is `None`, a column
-    /// is the field whose number is its place.
+    /// Protocol Buffers and Cap'n Proto, read: where the columns lie in a record, as a `.proto` or `.capnp` file says it. If
+    /// it is `None`, a column is the field whose number is its place.
     #[serde(default)]
-    pub messages: Option<Box<MessageLayout>>,
+    pub record_layout: Option<Box<RecordLayout>>,
     /// What is done with a bad value.
     pub on_error: OnError,
     /// Whether what is passed over is kept. That is no property of the file, and is not written into manifests.
@@ -317,6 +318,15 @@ pub struct FormatOptions {
     pub rejects: Option<Box<KeepRejects>>,
     /// The longest record in bytes that is read.
     pub max_record: usize,
+}
+
+/// Where the columns lie in records that another program describes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RecordLayout {
+    /// In messages of Protocol Buffers.
+    Messages(MessageLayout),
+    /// In structs of Cap'n Proto.
+    Structs(StructLayout),
 }
 
 impl FormatOptions {
@@ -371,7 +381,7 @@ impl Default for FormatOptions {
             row_arrays: false,
             unsaid: Vec::new(),
             time_zone: None,
-            messages: None,
+            record_layout: None,
             on_error: OnError::Fail,
             rejects: None,
             max_record: 64 << 20,

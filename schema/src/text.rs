@@ -1,5 +1,5 @@
 //! Schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`, both printed and read, and forms for other tools, which
-//! are printed only. Of these `.proto` files of other programs are read too.
+//! are printed only. Of these `.proto` and `.capnp` files of other programs are read too.
 //!
 //! - [`json`]: the form that Arrow's specification uses in its integration tests, so that it does not change with a
 //!   version of a library.
@@ -7,11 +7,14 @@
 //! - [`proto`]: a `.proto` file, with which others read and write the encoding `protobuf`.
 //! - [`proto_file`]: a `.proto` file of another program, read: a message becomes the columns of a table.
 //! - [`capnp`]: a `.capnp` file, with which others read and write the encoding `capnproto`.
+//! - [`capnp_file`]: a `.capnp` file of another program, read: a struct becomes the columns of a table.
 //! - [`types`]: the names of types in SQL.
 //!
-//! A file may hold JSON or SQL; its first character tells which. One whose name ends in `.proto` holds messages.
+//! A file may hold JSON or SQL; its first character tells which. One whose name ends in `.proto` holds messages, in
+//! `.capnp` structs.
 
 pub mod capnp;
+pub mod capnp_file;
 pub mod ddl;
 pub mod json;
 mod lexer;
@@ -45,9 +48,9 @@ pub enum TextError {
         /// What was expected.
         message: String,
     },
-    /// The text is no `.proto` file.
+    /// The text is no `.proto` or `.capnp` file.
     #[error("line {line}, column {column}: {message}")]
-    Proto {
+    File {
         /// The line, counted from 1.
         line: usize,
         /// The character in the line, counted from 1.
@@ -55,7 +58,7 @@ pub enum TextError {
         /// What was expected.
         message: String,
     },
-    /// A field or type of a `.proto` file that can't be read.
+    /// A field or type of a `.proto` or `.capnp` file that can't be read.
     #[error("{path}: {message}")]
     Field {
         /// Its full name.

@@ -34,6 +34,8 @@ pub const TARGETS: &[Target] = &[
     ("protobuf-messages", records::check_messages),
     ("capnproto", |bytes| records::check("capnproto", bytes)),
     ("capnproto-packed", |bytes| records::check("capnproto-packed", bytes)),
+    ("capnproto-structs", |bytes| records::check_structs("capnproto", bytes)),
+    ("capnproto-structs-packed", |bytes| records::check_structs("capnproto-packed", bytes)),
     ("buren", |bytes| columns::check("buren", bytes)),
     ("parquet", |bytes| columns::check("parquet", bytes)),
     ("arrow", |bytes| columns::check("arrow", bytes)),
@@ -51,6 +53,7 @@ pub const TARGETS: &[Target] = &[
     ("manifest", texts::manifest),
     ("schema", texts::schema),
     ("proto", texts::proto),
+    ("capnp", texts::capnp),
 ];
 
 /// Runs a target with its bound on memory.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ::schema::text::proto_file;
-use ::schema::{Dialect, FileEntry, FormatOptions, OnError, Splitting};
+use ::schema::text::{capnp_file, proto_file};
+use ::schema::{Dialect, FileEntry, FormatOptions, OnError, RecordLayout, Splitting};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow_select::concat::concat_batches;
@@ -72,6 +72,24 @@ pub const PROTO: &str = r#"
     enum Kind { NONE = 0; FIRST = 1; LAST = -1; }
 "#;
 
+/// The structs that are read as a `.capnp` file describes them: all that such a file may say.
+pub const CAPNP: &str = r#"
+    @0xb5e8f0b1c2d3e4f5;
+    struct Row {
+      n @0 :Int32; z @1 :Int64 = -5; b @2 :Bool = true; f @3 :Float32 = 0.5; d @4 :Float64; u @5 :UInt8 = 7; w @6 :UInt64;
+      s @7 :Text = "none"; raw @8 :Data; kind @9 :Kind = last; any @10 :AnyPointer; void @11 :Void;
+      inner @12 :Inner; inners @13 :List(Inner); bits @14 :List(Bool); texts @15 :List(Text);
+      lists @16 :List(List(Int16)); kinds @17 :List(Kind); pair @18 :Pair(Text, Inner);
+      union { small @19 :UInt16; large @20 :Inner; none @21 :Void; place :group { x @22 :Int8; y @23 :Text; } }
+      maybe :union { null @24 :Void; value @25 :Int32; }
+      choice :union { one @26 :Float32; two :union { three @27 :Bool; four @28 :List(Float64); } }
+    }
+    struct Inner { a @0 :Int16; deep @1 :List(Deep); one @2 :Deep; union { x @3 :Bool; y @4 :Int64; } }
+    struct Deep { l @0 :List(UInt32); m @1 :Data; }
+    struct Pair(A, B) { first @0 :A; second @1 :List(B); }
+    enum Kind { none @0; first @1; last @2; }
+"#;
+
 /// Reads bytes in every way.
 pub fn check(encoding: &str, bytes: &[u8]) {
     check_as(encoding, &schema(encoding), FormatOptions::default(), bytes);
@@ -80,8 +98,19 @@ pub fn check(encoding: &str, bytes: &[u8]) {
 /// The same of messages as a `.proto` file describes them.
 pub fn check_messages(bytes: &[u8]) {
     let (schema, layout) = proto_file::parse(PROTO, Some("Row"), "t").expect("the file can be parsed");
-    let format = FormatOptions { messages: Some(Box::new(layout)), ..FormatOptions::default() };
+    let format = FormatOptions {
+        record_layout: Some(Box::new(RecordLayout::Messages(layout))),
+        ..FormatOptions::default()
+    };
     check_as("protobuf", &Arc::new(schema), format, bytes);
+}
+
+/// The same of structs as a `.capnp` file describes them.
+pub fn check_structs(encoding: &str, bytes: &[u8]) {
+    let (schema, layout) = capnp_file::parse(CAPNP, Some("Row"), "t").expect("the file can be parsed");
+    let record_layout = Some(Box::new(RecordLayout::Structs(layout)));
+    let format = FormatOptions { record_layout, ..FormatOptions::default() };
+    check_as(encoding, &Arc::new(schema), format, bytes);
 }
 
 /// The same of JSON whose rows lie in an array below keys.

@@ -11,7 +11,7 @@ use formats::registry::format;
 use formats::rows::schema_probe::Like;
 use formats::rows::wider::wider;
 use schema::manifest::{FILE_NAME, Manifest};
-use schema::text::{ddl, json, proto_file};
+use schema::text::{capnp_file, ddl, json, proto_file};
 use schema::{Comments, Dialect, FileEntry, FormatOptions, OnError, Source};
 
 use super::choice;
@@ -169,6 +169,15 @@ pub fn schema(bytes: &[u8]) {
         assert_eq!(ddl::print("t", &again).expect("it was printed before"), printed);
     }
     let _ = (schema::text::proto::print("t", &schema), schema::text::capnp::print("t", &schema));
+}
+
+/// Parses a `.capnp` file; a struct of it has as many members as columns.
+pub fn capnp(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok((schema, layout)) = capnp_file::parse(text, None, "row") else { return };
+    assert_eq!(schema.fields().len(), layout.members.len());
+    assert!(layout.leaves >= layout.members.len());
+    ddl::print("row", &schema).expect("all types have names");
 }
 
 /// Parses a `.proto` file; a message of it has as many fields as columns.

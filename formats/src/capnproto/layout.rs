@@ -1,12 +1,8 @@
-//! Where columns lie in a struct: what the Cap'n Proto compiler computes for the schema that `palais schema` prints.
-//!
-//! The compiler goes over the fields by their numbers. A pointer takes the next place of the pointer section. A value
-//! of 2^n bits takes the smallest hole of the data section that holds it and is cut out of its beginning. Else it takes
-//! the beginning of a new word. What is left of either becomes holes, at most one of each size. The discriminant of a
-//! union takes its 16 bits just before the union's second member. (`StructLayout` in the compiler's
-//! `node-translator.c++`.)
+//! Where columns lie in a struct: what the Cap'n Proto compiler computes for the schema that `palais schema` prints (see
+//! [`schema::structs::places`]).
 
 use arrow_schema::Schema;
+use schema::structs::places::{Owner, Sections};
 use schema::text::capnp::Kind;
 
 use crate::error::{Error, Result};
@@ -44,60 +40,30 @@ pub struct Layout {
     pub pointers: u16,
 }
 
-/// The data section as far as it is given away.
-#[derive(Default)]
-struct Section {
-    words: u32,
-    /// The hole of 2^n bits, as a multiple of its size. The first word begins with no hole, so 0 means that there is
-    /// none.
-    holes: [u32; 6],
-}
-
-impl Section {
-    /// Gives 2^`size` bits away.
-    fn allocate(&mut self, size: usize) -> u32 {
-        if let Some(offset) = self.fill_hole(size) {
-            return offset;
-        }
-        let offset = self.words << (6 - size);
-        self.words += 1;
-        let mut rest = offset + 1;
-        for hole in &mut self.holes[size..] {
-            *hole = rest;
-            rest = rest.div_ceil(2);
-        }
-        offset
-    }
-
-    fn fill_hole(&mut self, size: usize) -> Option<u32> {
-        let hole = *self.holes.get(size)?;
-        if hole != 0 {
-            self.holes[size] = 0;
-            return Some(hole);
-        }
-        let offset = self.fill_hole(size + 1)? * 2;
-        self.holes[size] = offset + 1;
-        Some(offset)
-    }
-}
-
 /// The struct of a table.
 pub fn layout(schema: &Schema) -> Result<Layout> {
     check_flat(schema)?;
-    let (mut section, mut pointers, mut numbers) = (Section::default(), 0, 0);
+    let (mut sections, mut numbers) = (Sections::default(), 0);
     let mut places = Vec::with_capacity(schema.fields().len());
     for field in schema.fields() {
         let kind = Kind::of(field.data_type()).unwrap_or(Kind::Data);
+        numbers += 1;
         places.push(match kind.bits() {
             None => {
-                pointers += 1;
+                let number = sections.add_pointer(Owner::Struct);
+                ColumnPlacement::Pointer { number, text: kind == Kind::Text }
+            }
+            Some(bits) if field.is_nullable() => {
                 numbers += 1;
-                ColumnPlacement::Pointer { number: pointers - 1, text: kind == Kind::Text }
+                let union = sections.union(Owner::Struct);
+                let (null, value) = (sections.branch(union), sections.branch(union));
+                sections.add_void(null);
+                let offset = sections.add_data(value, bits.ilog2() as usize);
+                ColumnPlacement::Data { bits, offset, tag: sections.discriminant(union) }
             }
             Some(bits) => {
-                let tag = field.is_nullable().then(|| section.allocate(4));
-                numbers += 1 + u32::from(tag.is_some());
-                ColumnPlacement::Data { bits, offset: section.allocate(bits.ilog2() as usize), tag }
+                let offset = sections.add_data(Owner::Struct, bits.ilog2() as usize);
+                ColumnPlacement::Data { bits, offset, tag: None }
             }
         });
     }
@@ -107,7 +73,7 @@ pub fn layout(schema: &Schema) -> Result<Layout> {
             "a Cap'n Proto struct has at most 65535 fields, and the columns need {numbers}; leave some out"
         )));
     }
-    Ok(Layout { places, data_words: section.words as u16, pointers: pointers as u16 })
+    Ok(Layout { places, data_words: sections.words() as u16, pointers: sections.pointers() as u16 })
 }
 
 #[cfg(test)]

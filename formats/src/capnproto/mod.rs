@@ -24,8 +24,11 @@
 //! may be null. A struct may be shorter than the schema's, as an older program writes it. What is missing is NULL, or 0
 //! and empty in columns without NULLs.
 //!
+//! That is so where a schema lists columns. A `.capnp` file says of each column where it lies, and all kinds of fields are
+//! read: structs, groups and unions as structs, lists as lists.
+//!
 //! Modules: [`layout`] where columns lie, `decode` and `segments` messages to values, `packed`, `unpack`, `pieces`
-//! and `header` the packing undone, `encode` values to messages.
+//! and `header` the packing undone, `encode` values to messages; `rewrite` structs as a `.capnp` file describes them.
 
 mod decode;
 mod encode;
@@ -33,18 +36,30 @@ mod header;
 pub mod layout;
 mod packed;
 mod pieces;
+mod rewrite;
 mod segments;
 mod unpack;
 
 use std::path::Path;
 
+use schema::RecordLayout;
+
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
-use crate::rows::BatchDecoder;
+use crate::rows::described::DescribedParser;
 use crate::rows::format::{Kind, RowFormat};
 use crate::rows::keys::ColumnSlots;
 use crate::rows::split::Border;
 use crate::rows::walk::{WalkParser, check_columns};
+use crate::rows::{BatchDecoder, Decoder};
+
+/// The decoder of structs as a `.capnp` file describes them, if one does.
+fn described(scan: &ScanOptions, is_packed: bool) -> Result<Option<Box<dyn Decoder>>> {
+    let Some(RecordLayout::Structs(layout)) = scan.format.record_layout.as_deref() else { return Ok(None) };
+    let rewrite = rewrite::StructRewrite::new(layout, is_packed, scan.format.max_record);
+    let parser = DescribedParser::new(rewrite, ColumnSlots::new(scan), scan);
+    Ok(Some(Box::new(BatchDecoder::new(parser, scan)?)))
+}
 
 /// What finds the columns of a scan in messages.
 fn walker(scan: &ScanOptions) -> Result<(decode::MessageWalker, ColumnSlots)> {
@@ -57,7 +72,10 @@ fn no_columns(path: &Path, name: &str) -> Error {
     Error::location(
         path.display(),
         format!("a {name} file does not tell its columns"),
-        Some("give them with --schema NAME=FILE, in the order of the fields' numbers".into()),
+        Some(
+            "give them with --schema NAME=FILE.capnp, or as CREATE TABLE in the order of the fields' numbers"
+                .into(),
+        ),
     )
 }
 
@@ -70,6 +88,9 @@ pub static CAPNPROTO: RowFormat = RowFormat {
     border: Border::Unmarked,
     splits: |_, _| true,
     decoder: |scan, _| {
+        if let Some(decoder) = described(scan, false)? {
+            return Ok(decoder);
+        }
         let (walker, slots) = walker(scan)?;
         let parser = WalkParser::new(walker, decode::Values, slots, scan)?;
         Ok(Box::new(BatchDecoder::new(parser, scan)?))
@@ -88,6 +109,9 @@ pub static PACKED: RowFormat = RowFormat {
     border: Border::Unmarked,
     splits: |_, _| true,
     decoder: |scan, _| {
+        if let Some(decoder) = described(scan, true)? {
+            return Ok(decoder);
+        }
         let (walker, slots) = walker(scan)?;
         let parser = packed::PackedParser::new(walker, slots, scan.format.max_record);
         Ok(Box::new(BatchDecoder::new(parser, scan)?))

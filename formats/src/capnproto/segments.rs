@@ -19,11 +19,55 @@ use crate::rows::walk::Wrong;
 /// More segments than this no message has that the Cap'n Proto libraries read.
 const MOST_SEGMENTS: usize = 512;
 
+/// A list that lies in its segment.
+pub struct List {
+    start: usize,
+    /// The number of its items.
+    pub count: usize,
+    /// The bits of an item, of which so many bytes are data and so many pointers. A bit has no bytes.
+    bits: usize,
+    data: usize,
+    pointers: usize,
+    segment: usize,
+}
+
+impl List {
+    /// An item that is a struct, or a value which begins one.
+    pub fn structure(&self, index: usize) -> Result<Struct, String> {
+        if self.bits == 1 {
+            return Err("a list of bits is none of structs".into());
+        }
+        let data = self.start + index * self.bits / 8;
+        let pointers = data + self.data;
+        Ok(Struct { data, pointers, end: pointers + self.pointers, segment: self.segment })
+    }
+
+    /// An item that is a value of 2^`size` bits, or a struct that begins with one.
+    pub fn value(&self, index: usize, size: u32) -> Result<Struct, String> {
+        if self.data * 8 < 1 << size {
+            return Err(format!("a list of values has items of {} bits, not {}", self.bits, 1 << size));
+        }
+        self.structure(index)
+    }
+
+    /// An item that is a pointer, or a struct that begins with one.
+    pub fn pointer(&self, index: usize) -> Result<Struct, String> {
+        if self.pointers == 0 {
+            return Err("a list has values where pointers are expected".into());
+        }
+        self.structure(index)
+    }
+}
+
 /// The kind of a pointer to a list.
 const LIST: u64 = 1;
 
 /// The size of the elements of a list of bytes, as a pointer tells it.
 const BYTES: u64 = 2;
+
+/// The same of pointers, and of structs.
+const POINTERS: u64 = 6;
+const COMPOSITE: u64 = 7;
 
 /// The bits of a pointer that tell its kind, and the size of a list's elements.
 pub const KIND_AND_SIZE: u64 = 7 << 32 | 3;
@@ -216,23 +260,87 @@ impl Segments<'_> {
         if object.pointer & 3 != 0 {
             return Err("the message does not begin with a pointer to a struct".into());
         }
-        let data = (object.pointer >> 32 & 0xffff) as usize * 8;
-        let pointers = (object.pointer >> 48) as usize * 8;
-        let at = self.within(&object, data + pointers)?;
+        self.structure_of(&object)
+    }
+
+    /// The struct to which this pointer of another points; `None` if it is null.
+    pub fn structure(&self, of: &Struct, number: usize) -> Result<Option<Struct>, String> {
+        let Some(object) = self.object(of, number)? else { return Ok(None) };
+        if object.pointer & 3 != 0 {
+            return Err("a pointer leads to something that is no struct".into());
+        }
+        self.structure_of(&object).map(Some)
+    }
+
+    fn structure_of(&self, object: &Object) -> Result<Struct, String> {
+        let (data, pointers) = sections(object.pointer);
+        let at = self.within(object, data + pointers)?;
         Ok(Struct { data: at, pointers: at + data, end: at + data + pointers, segment: object.segment })
     }
 
-    /// Where the bytes of a list lie, to which this pointer of a struct points; `None` if it is null.
-    pub fn list(&self, of: &Struct, number: usize) -> Result<Option<(usize, usize)>, String> {
+    /// The list to which this pointer of a struct points; `None` if it is null.
+    pub fn items(&self, of: &Struct, number: usize) -> Result<Option<List>, String> {
+        let Some(object) = self.object(of, number)? else { return Ok(None) };
+        if object.pointer & 3 != LIST {
+            return Err("a pointer leads to something that is no list".into());
+        }
+        let (segment, count) = (object.segment, (object.pointer >> 35) as usize);
+        let size = object.pointer >> 32 & 7;
+        if size != COMPOSITE {
+            // The bits of an item by the size, and how many of its bytes are pointers.
+            let bits = [0, 1, 8, 16, 32, 64, 64][size as usize];
+            let pointers = if size == POINTERS { 8 } else { 0 };
+            let start = self.within(&object, (count * bits).div_ceil(8))?;
+            return Ok(Some(List { start, count, bits, data: bits / 8 - pointers, pointers, segment }));
+        }
+        let start = self.within(&object, 8 + count * 8)?;
+        let tag = word(self.bytes, start).unwrap_or(0);
+        let (data, pointers) = sections(tag);
+        let (items, each) = ((tag as u32 >> 2) as usize, data + pointers);
+        if tag & 3 != 0 || items * each > count * 8 {
+            return Err("a list of structs does not begin with their number and size".into());
+        }
+        Ok(Some(List { start: start + 8, count: items, bits: each * 8, data, pointers, segment }))
+    }
+
+    /// The value of a bit in a list of them, or of structs that begin with one.
+    pub fn bit(&self, list: &List, index: usize) -> Result<bool, String> {
+        if list.bits != 1 {
+            return Ok(self.bits(&list.value(index, 0)?, 0, 0) == 1);
+        }
+        Ok(self.bytes.get(list.start + index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1))
+    }
+
+    /// The value of 2^`size` bits that lies at the multiple `offset` of them in the data section; 0 if it is not there.
+    pub fn bits(&self, of: &Struct, size: u32, offset: u32) -> u64 {
+        let first = (offset as usize) << size;
+        // It lies in one word.
+        let at = of.data + first / 64 * 8;
+        if of.data + (first + (1 << size)).div_ceil(8) > of.pointers {
+            return 0;
+        }
+        let bytes = self.bytes.get(at..of.pointers.min(at + 8)).unwrap_or_default();
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        let value = u64::from_le_bytes(word) >> (first % 64);
+        if size == 6 { value } else { value & ((1 << (1u32 << size)) - 1) }
+    }
+
+    /// What this pointer of a struct points to; `None` if it is null.
+    fn object(&self, of: &Struct, number: usize) -> Result<Option<Object>, String> {
         let at = of.pointers + number * 8;
         if at >= of.end {
             return Ok(None);
         }
-        let pointer = word(self.bytes, at).unwrap_or(0);
-        if pointer == 0 {
-            return Ok(None);
+        match word(self.bytes, at).unwrap_or(0) {
+            0 => Ok(None),
+            pointer => self.follow(pointer, at, of.segment).map(Some),
         }
-        let object = self.follow(pointer, at, of.segment)?;
+    }
+
+    /// Where the bytes of a list lie, to which this pointer of a struct points; `None` if it is null.
+    pub fn list(&self, of: &Struct, number: usize) -> Result<Option<(usize, usize)>, String> {
+        let Some(object) = self.object(of, number)? else { return Ok(None) };
         if object.pointer & 3 != LIST || object.pointer >> 32 & 7 != BYTES {
             return Err("a pointer leads to something that is neither text nor data".into());
         }

@@ -12,6 +12,9 @@ use crate::rows::walk::{Span, Walked, Walker, Wrong, missing};
 /// By how much the room for a long message grows at a time.
 const GROWTH: usize = 1 << 20;
 
+/// So much room is kept from one long message to the next.
+pub const KEPT: usize = 128 << 10;
+
 /// For so many messages at a time room is made for the places of values.
 const FOUND: usize = 64;
 
@@ -141,6 +144,22 @@ fn noted(
     Some((end, passed(input, at, (end - to) / 8)?))
 }
 
+/// Unpacks the message that begins at `at` of the input to the beginning of the room, which grows if it has to. Gives
+/// where it ends in the room and the input; `None` if it goes on beyond the input. It has at most `max_record` bytes.
+pub fn one(
+    input: &[u8],
+    at: usize,
+    room: &mut Vec<u8>,
+    max_record: usize,
+) -> Result<Option<(usize, usize)>, Wrong> {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("ssse3") && std::arch::is_x86_feature_detected!("popcnt") {
+        // SAFETY: the processor has both features, and the function has no other conditions.
+        return unsafe { wide::one(input, at, room, max_record) };
+    }
+    message(input, at, room, 0, max_record, Portable)
+}
+
 /// Unpacks a message; gives where it ends in the room and the input, `None` if it goes on beyond the input.
 #[inline(never)]
 fn message(
@@ -185,6 +204,17 @@ fn message(
 mod wide {
     use super::super::pieces::wide::Shuffle;
     use super::{Window, Wrong};
+
+    /// As [`super::one`].
+    #[target_feature(enable = "ssse3,popcnt")]
+    pub fn one(
+        input: &[u8],
+        at: usize,
+        room: &mut Vec<u8>,
+        max_record: usize,
+    ) -> Result<Option<(usize, usize)>, Wrong> {
+        super::message(input, at, room, 0, max_record, Shuffle::here())
+    }
 
     /// As [`super::unpack`].
     #[target_feature(enable = "ssse3,popcnt")]

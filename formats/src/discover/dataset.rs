@@ -29,8 +29,8 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
     let columns = read_schema(&manifest.schema);
     if let Some(choice) = &options.schema {
         let given = choice.resolve(name, dir)?;
-        // Its messages have their fields in the order of the columns.
-        if given.messages.is_some() || given.schema.fields() != columns.fields() {
+        // Its records have their fields in the order of the columns.
+        if given.record_layout.is_some() || given.schema.fields() != columns.fields() {
             let message = format!("the schema that is given is not the one in {FILE_NAME}");
             let help =
                 format!("leave --schema out, or remove {FILE_NAME} to read the files with another schema");

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use schema::{
-    Comments, DeferredValidation, Dialect, FileEntry, FileSet, FormatOptions, SheetChoice, Source, Table,
-    TableEstimates,
+    Comments, DeferredValidation, Dialect, FileEntry, FileSet, FormatOptions, RecordLayout, SheetChoice,
+    Source, Table, TableEstimates,
 };
 
 use super::detect::{self, Detected, Named};
@@ -94,20 +94,33 @@ pub fn open(
     Ok(table)
 }
 
-/// Adds to the options of reading what a schema says of messages, and gives the schema.
+/// Adds to the options of reading what a schema says of records, and gives the schema.
 ///
 /// # Errors
-/// The schema is one of messages, and the files hold none.
+/// The schema is one of messages or structs, and the files hold none.
 fn add_given(base: &mut FormatOptions, given: GivenSchema, location: &str) -> Result<SchemaRef> {
-    let GivenSchema { schema, unsaid, messages } = given;
+    let GivenSchema { schema, unsaid, record_layout } = given;
+    let (file, of, from) = match record_layout.as_deref() {
+        Some(RecordLayout::Messages(_)) => (
+            ".proto",
+            "protobuf",
+            "--from protobuf reads files of other names as messages, each behind its length",
+        ),
+        Some(RecordLayout::Structs(_)) => (
+            ".capnp",
+            "capnproto",
+            "--from capnproto reads files of other names, --from capnproto-packed packed ones",
+        ),
+        None => ("", "", ""),
+    };
+    if record_layout.is_some() && base.encoding != of && base.encoding.strip_suffix("-packed") != Some(of) {
+        let message = format!("the files are {}, and a {file} file is a schema of {of} alone", base.encoding);
+        let help = format!("{from}; for other files write the schema as CREATE TABLE");
+        return Err(Error::location(location, message, Some(help)));
+    }
+    base.record_layout = record_layout;
     if base.encoding == "protobuf" {
-        (base.unsaid, base.messages) = (unsaid, messages);
-    } else if messages.is_some() {
-        let message =
-            format!("the files are {}, and a .proto file is a schema of protobuf alone", base.encoding);
-        let help = "--from protobuf reads files of other names as messages, each behind its length; for other \
-                    files write the schema as CREATE TABLE";
-        return Err(Error::location(location, message, Some(help.into())));
+        base.unsaid = unsaid;
     }
     Ok(schema)
 }

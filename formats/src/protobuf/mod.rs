@@ -28,8 +28,11 @@ mod encode;
 mod messages;
 mod rewrite;
 
+use schema::RecordLayout;
+
 use crate::error::Error;
 use crate::rows::BatchDecoder;
+use crate::rows::described::DescribedParser;
 use crate::rows::format::{Kind, RowFormat};
 use crate::rows::keys::ColumnSlots;
 use crate::rows::split::Border;
@@ -67,9 +70,9 @@ pub static PROTOBUF: RowFormat = RowFormat {
     splits: |_, _| true,
     decoder: |scan, _| {
         let slots = ColumnSlots::new(scan);
-        if let Some(layout) = &scan.format.messages {
-            let parser = messages::MessageParser::new(layout, slots, scan);
-            return Ok(Box::new(BatchDecoder::new(parser, scan)?));
+        if let Some(RecordLayout::Messages(layout)) = scan.format.record_layout.as_deref() {
+            let rewrite = messages::MessageRewrite::new(layout, scan.format.max_record);
+            return Ok(Box::new(BatchDecoder::new(DescribedParser::new(rewrite, slots, scan), scan)?));
         }
         let walker = decode::MessageWalker::new(scan, &slots)?;
         Ok(Box::new(BatchDecoder::new(WalkParser::new(walker, decode::Protobuf, slots, scan)?, scan)?))

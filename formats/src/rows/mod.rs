@@ -18,6 +18,7 @@
 //! - [`column`], `fixed`, `strings`, `nested`, [`views`]: columns under construction.
 //! - [`syntax`]: how an encoding writes values.
 //! - [`tagged`]: values that carry their own kind.
+//! - [`described`]: records as a file of another program describes them.
 //! - [`keys`]: which column a key names.
 //! - [`parse`]: text to values.
 //! - [`cells`], [`values`], [`print`](mod@print): columns to values, values to text.
@@ -37,6 +38,7 @@ mod blocks;
 pub mod cells;
 pub mod column;
 mod decoder;
+pub mod described;
 pub mod encoder;
 mod fixed;
 pub mod format;

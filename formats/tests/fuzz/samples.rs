@@ -93,6 +93,15 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
                        extensions 100 to max; message A { repeated E e = 1 [packed = true]; } enum E { X = 1; } }";
             vec![records::PROTO.into(), two.into()]
         }
+        "capnp" => {
+            let two = "using Foo = import \"foo.capnp\"; struct Row @0x8000000000000001 $Foo.bar(x = [1]) { a @0 :.Row.A; b @2! :union { \
+                       c @1 :List(A); d @3 :Data = 0x\"ab cd\"; } using A = Inner; struct Inner { e @0 :E; } enum E { x @0; } } \
+                       interface I(T) extends(J) { m @0 (a :T) -> stream; } const k :Int8 = -0x10;";
+            vec![records::CAPNP.into(), two.into()]
+        }
+        // What Cap'n Proto's tool writes, in one segment and in many.
+        "capnproto-structs" => structs(&[], &["--segment-size=1"]),
+        "capnproto-structs-packed" => structs(&["--packed"], &["--packed", "--segment-size=4"]),
         // Each field once, lists in both forms, pieces of a message, and members of a oneof behind one another.
         "protobuf-messages" => {
             let flat = b"\x08\x05\x10\x03\x1d\x07\0\0\0\x21\x01\0\0\0\0\0\0\0\x29\0\0\0\0\0\0\xf8\x3f\x32\x02hi\x3a\x01\xff\
@@ -119,6 +128,30 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
         }
         encoding => uncompressed(encoding),
     }
+}
+
+/// Messages of all that a `.capnp` file may say, which Cap'n Proto's tool makes in two ways.
+fn structs(first: &[&str], second: &[&str]) -> Vec<Vec<u8>> {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let (schema, values) = (home.path().join("row.capnp"), home.path().join("values"));
+    std::fs::write(&schema, records::CAPNP).expect("it can be written");
+    let text = r#"()
+        (n = -1, z = 9, b = false, f = 1e3, d = -0.25, u = 255, w = 18446744073709551615, s = "", raw = "\x00\xff",
+         kind = first, inner = (a = 5, deep = [(), (l = [1, 2], m = "x")], one = (l = []), y = -7), inners = [(x = true), ()],
+         bits = [true, false, true], texts = ["", "a text of some length"], lists = [[], [1, -1]], kinds = [last, none],
+         pair = (first = "p", second = [(a = 1)]), place = (x = 3, y = "y"), maybe = (value = 4), choice = (two = (four = [0.5])))
+        (large = (a = 2), maybe = (null = void), choice = (two = (three = true)))
+        (none = void, choice = (one = 2.5))"#;
+    std::fs::write(&values, text).expect("it can be written");
+    let encoded = |options: &[&str]| {
+        let input = std::fs::File::open(&values).expect("it can be read");
+        let mut tool = std::process::Command::new("capnp");
+        let done = tool.arg("encode").args(options).arg(&schema).arg("Row").stdin(input).output();
+        let done = done.expect("capnp is there (`make others` installs it)");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        done.stdout
+    };
+    vec![encoded(first), encoded(second)]
 }
 
 /// A file that fastavro wrote.

@@ -4,6 +4,7 @@
 
 mod bincode;
 mod messages;
+mod structs;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

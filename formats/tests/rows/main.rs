@@ -13,4 +13,5 @@ mod properties;
 mod protobuf;
 mod roundtrip;
 mod sequential_splits;
+mod structs;
 mod tagged;

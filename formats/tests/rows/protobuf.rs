@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use formats::Result;
-use schema::FormatOptions;
 use schema::text::{ddl, proto_file};
+use schema::{FormatOptions, RecordLayout};
 
 use crate::common::*;
 
@@ -50,7 +50,10 @@ fn a_repeated_field_is_refused() {
 fn messages(bytes: &[u8], proto: &str) -> Result<String> {
     let (schema, layout) = proto_file::parse(proto, Some("M"), "t").expect("the file can be parsed");
     let schema = Arc::new(schema);
-    let format = FormatOptions { messages: Some(Box::new(layout)), ..options("protobuf") };
+    let format = FormatOptions {
+        record_layout: Some(Box::new(RecordLayout::Messages(layout))),
+        ..options("protobuf")
+    };
     let (found, _) = read_whole(bytes, &scan(&schema, &format))?;
     Ok(String::from_utf8(write(&schema, &found, &options("jsonl"))?).unwrap().replace('\n', " "))
 }
@@ -203,8 +206,11 @@ fn a_message_that_becomes_too_many_values_is_refused() {
     );
     let (schema, layout) = proto_file::parse(&proto, Some("M"), "t").unwrap();
     let schema = Arc::new(schema);
-    let format =
-        FormatOptions { messages: Some(Box::new(layout)), max_record: 100_000, ..options("protobuf") };
+    let format = FormatOptions {
+        record_layout: Some(Box::new(RecordLayout::Messages(layout))),
+        max_record: 100_000,
+        ..options("protobuf")
+    };
     // A hundred empty messages of a thousand fields; and as many whose message of a thousand fields is not there.
     for field in [b"\x0a\x00", b"\x12\x00"] {
         let of = |count: usize| [&[field.repeat(count).len() as u8][..], &field.repeat(count)].concat();

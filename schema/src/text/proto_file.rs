@@ -63,7 +63,7 @@ fn syntax_error(text: &str, error: &protox_parse::ParseError) -> TextError {
     let is_edition = text.lines().any(|line| line.trim_start().starts_with("edition"));
     let help =
         if is_edition { " (editions are not read: syntax = \"proto2\" and \"proto3\" are)" } else { "" };
-    TextError::Proto {
+    TextError::File {
         line: before.matches('\n').count() + 1,
         column: before.chars().rev().take_while(|&c| c != '\n').count() + 1,
         message: format!("{error}{help}"),
