@@ -79,14 +79,14 @@ pub const CAPNP: &str = r#"
       n @0 :Int32; z @1 :Int64 = -5; b @2 :Bool = true; f @3 :Float32 = 0.5; d @4 :Float64; u @5 :UInt8 = 7; w @6 :UInt64;
       s @7 :Text = "none"; raw @8 :Data; kind @9 :Kind = last; any @10 :AnyPointer; void @11 :Void;
       inner @12 :Inner; inners @13 :List(Inner); bits @14 :List(Bool); texts @15 :List(Text);
-      lists @16 :List(List(Int16)); kinds @17 :List(Kind); pair @18 :Pair(Text, Inner);
+      lists @16 :List(List(Int16)); kinds @17 :List(Kind); pair @18 :Pair(Text, List(Inner));
       union { small @19 :UInt16; large @20 :Inner; none @21 :Void; place :group { x @22 :Int8; y @23 :Text; } }
       maybe :union { null @24 :Void; value @25 :Int32; }
       choice :union { one @26 :Float32; two :union { three @27 :Bool; four @28 :List(Float64); } }
     }
     struct Inner { a @0 :Int16; deep @1 :List(Deep); one @2 :Deep; union { x @3 :Bool; y @4 :Int64; } }
     struct Deep { l @0 :List(UInt32); m @1 :Data; }
-    struct Pair(A, B) { first @0 :A; second @1 :List(B); }
+    struct Pair(A, B) { first @0 :A; second @1 :B; }
     enum Kind { none @0; first @1; last @2; }
 "#;
 

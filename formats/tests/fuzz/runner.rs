@@ -147,11 +147,12 @@ fn every_target_is_a_program_of_cargo_fuzz() {
     assert_eq!(manifest.matches("[[bin]]").count(), TARGETS.len());
 }
 
-/// Writes the samples into `fuzz/seeds`, beside what lies there.
+/// Writes the samples into `fuzz/seeds`, beside what lies there: of all targets, or of `FUZZ_TARGET`.
 #[test]
 #[ignore = "writes into the source tree"]
 fn write_samples() {
-    for (target, _) in TARGETS {
+    let only = std::env::var("FUZZ_TARGET").ok();
+    for (target, _) in TARGETS.iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name)) {
         let directory = seeds_of(target);
         std::fs::create_dir_all(&directory).expect("the source tree can be written");
         for (number, bytes) in samples::files(target).iter().enumerate() {

@@ -52,10 +52,11 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
         "csv" => [uncompressed("csv"), vec![b"\xef\xbb\xbfa,b\r\n\"x\"\"\n\",\r\n\n1,2".to_vec()]].concat(),
         "buren" => inner("buren", &["none", "lz4", "zstd"]),
         "parquet" => {
-            [inner("parquet", &["none", "snappy", "zstd"]), deep_and_wide("parquet", &[90, 200])].concat()
+            [inner("parquet", &["none", "snappy", "zstd"]), deep_and_wide("parquet", &[90, 165])].concat()
         }
-        "arrow" => [inner("arrow", &["none", "lz4"]), vec![stream()], deep_and_wide("arrow", &[30, 60, 200])]
-            .concat(),
+        "arrow" => {
+            [inner("arrow", &["none", "lz4"]), vec![stream()], deep_and_wide("arrow", &[30, 60])].concat()
+        }
         // Which is not written.
         "avro" => ["kinds-null", "kinds-deflate", "kinds-snappy", "kinds-zstandard", "namespaces", "nulls"]
             .map(avro)
