@@ -57,7 +57,7 @@ class Batch:
         self.args, self.seed, self.number = args, seed, number
         rng = random.Random(f"{seed} tables {number}")
         self.tables = random_tables(rng, KINDS_OF.get(args.more, "").removeprefix("J"))
-        self.encoding = random_encoding(rng, self.tables)
+        self.encoding = random_encoding(rng)
         self.duckdb, self.runner = DuckDB(), Runner(args.runner)
         self.against = Runner(args.against) if args.against else None
         self.variants = Variants(self.runner, Program(args.program))

@@ -185,20 +185,29 @@ def random_tables(rng, kinds=""):
 #: Encodings that tables are read from besides Parquet, and whether their files need a schema.
 ENCODINGS = {"csv": True, "jsonl": True, "msgpack": True, "cbor": True, "buren": False, "arrow": False}
 
+#: The kinds that an encoding has no form for.
+LACKS = {"csv": NESTED, "buren": "M"}
 
-def random_encoding(rng, tables):
-    """An encoding that can hold the tables."""
-    kinds = {c.kind for table in tables for c in table.columns}
-    out = {"csv"} if kinds & set(NESTED) else set()
-    out |= {"buren"} if "M" in kinds else set()
-    return rng.choice([encoding for encoding in ENCODINGS if encoding not in out])
+#: What a table is written as that the drawn encoding can't hold.
+INSTEAD = "jsonl"
 
 
-def write(tables, db, directory, encoding, binary):
-    """Writes tables of DuckDB as Parquet and, by `palais convert`, in one other encoding; where they lie."""
+def random_encoding(rng):
+    """An encoding of the tables. Most sets have a table that csv can't hold, so that is left to `encoding_of`."""
+    return rng.choice(list(ENCODINGS))
+
+
+def encoding_of(table, drawn):
+    """The drawn encoding if it can hold the table, or else one that can."""
+    return INSTEAD if {c.kind for c in table.columns} & set(LACKS.get(drawn, "")) else drawn
+
+
+def write(tables, db, directory, drawn, binary):
+    """Writes tables of DuckDB as Parquet and, by `palais convert`, in the encoding that was drawn, as far as it can hold
+    them; where they lie."""
     parquet, other = {}, {}
     for table in tables:
-        path = directory / f"{table.name}.parquet"
+        path, encoding = directory / f"{table.name}.parquet", encoding_of(table, drawn)
         db.execute(f"COPY {table.name} TO '{path}' (FORMAT parquet)")
         parquet[table.name] = [str(path), None]
         converted = directory / f"{table.name}.{encoding}"
