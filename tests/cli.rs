@@ -238,6 +238,19 @@ fn output_is_not_overwritten_unasked_and_not_left_half() {
     assert_eq!(fs::read_to_string(&path).expect("it is there"), "a\n1\n");
 }
 
+#[test]
+fn rows_of_messagepack_are_maps_and_with_a_flag_arrays() {
+    let dir = scratch();
+    let source = write(dir.path(), "t.csv", "a,b\n1,2\n");
+    let to = dir.path().join("t.msgpack").to_string_lossy().into_owned();
+    for (more, first) in [(&[][..], 0x82), (&["--arrays"], 0x92)] {
+        let done = palais([&["convert", &source, &to, "--overwrite"], more].concat());
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        // The high half of the byte is the kind, the low half the number of values.
+        assert_eq!(fs::read(&to).expect("it was written")[0], first, "{more:?}");
+    }
+}
+
 /// Starts a query that would run for very long.
 fn endless(more: &[&str]) -> Child {
     let sql = "SELECT a.range FROM range(100000000) a, range(100000000) b WHERE a.range + b.range < 0";
