@@ -20,7 +20,7 @@ use formats::store::atomic::Remains;
 
 use crate::args;
 use crate::placement::VERSION;
-use crate::{query, signals};
+use crate::{query, say, signals};
 
 /// `palais cluster`.
 pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
@@ -33,6 +33,9 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
         args::Cluster::Cancel { query, at } => node::cancel(at, query),
         args::Cluster::Process(started) => {
             signals::end_with_parent(started.parent);
+            if started.node.is_some() {
+                say::to_node();
+            }
             signals::tell_failures_by(|message, code| {
                 cluster::worker::report_failure(failure_of(&message, code))
             });

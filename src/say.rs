@@ -5,14 +5,29 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use cluster::LINE_BREAK;
 use session::writers::escape::escaped;
+
+/// Whether standard error is read by a node, which takes each line for a message.
+static TO_NODE: AtomicBool = AtomicBool::new(false);
+
+/// Has each message from now on be one line, for the node that has started this process.
+pub fn to_node() {
+    TO_NODE.store(true, Ordering::Relaxed);
+}
 
 /// Writes a message to standard error. Keeps its line breaks, and escapes all other invisible characters.
 pub fn say(message: impl Display) {
-    let text = format!("{message}\n");
+    let text = message.to_string();
+    let mut line = escaped(&text, |c| c == '\n').into_owned();
+    if TO_NODE.load(Ordering::Relaxed) {
+        line = line.replace('\n', LINE_BREAK.encode_utf8(&mut [0; 4]));
+    }
+    line.push('\n');
     // If standard error can't be written, there is no other way to tell.
-    let _ = io::stderr().lock().write_all(escaped(&text, |c| c == '\n').as_bytes());
+    let _ = io::stderr().lock().write_all(line.as_bytes());
 }
 
 /// Writes a warning: something is other than the reader may expect.

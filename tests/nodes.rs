@@ -417,14 +417,14 @@ fn planning_on_a_node_stays_within_the_memory_limit() {
 #[test]
 fn names_do_not_reach_terminals_and_logs_as_they_are() {
     let nodes = Nodes::start(1, "log_format = \"text\"");
-    let name = "a\u{1b}[31m\rb\u{9b}2J.csv";
+    let name = "a\u{1b}[31m\rb\u{9b}2J\nforged.csv";
     let file = nodes.path(name);
     // A quote that is not closed is told with the name of the file.
     fs::write(&file, "n\u{1b}]0;x\u{7},b\n1,2\n3,\"4\n").expect("it can be written");
     let sql = format!("SELECT sum(\"n\u{1b}]0;x\u{7}\"), max(b) FROM '{}'", text(&file));
     for done in [nodes.query(0, &[&sql]), palais(["query", &sql])] {
         assert_eq!(done.code(), Some(1), "{}", done.stderr);
-        assert!(done.stderr.contains("a\\u001b[31m\\rb\\u009b2J.csv"), "{}", done.stderr);
+        assert!(done.stderr.contains("a\\u001b[31m\\rb\\u009b2J\nforged.csv"), "{}", done.stderr);
         assert!(!done.stderr.contains(|c: char| c.is_control() && c != '\n'), "{:?}", done.stderr);
     }
     let wrong = palais(["query", "--format", "\u{1b}[31m"]);
@@ -434,6 +434,11 @@ fn names_do_not_reach_terminals_and_logs_as_they_are() {
     let log = fs::read_to_string(nodes.path("log-0")).expect("there is a log");
     assert!(log.contains("\\u001b[31m"), "{log}");
     assert!(!log.contains(|c: char| c.is_control() && c != '\n'), "{log:?}");
+    // A message is one line, however many its names have. Each line begins with the time and the level.
+    let forged: Vec<&str> = log.lines().filter(|line| line.contains("forged")).collect();
+    assert_eq!(forged.len(), 2, "the statement and the error: {log}");
+    assert!(forged.iter().all(|line| line.contains("2J\\nforged.csv")), "{log}");
+    assert!(forged[1].contains("is never closed") && forged[1].contains("\\n  help: "), "{log}");
 }
 
 #[test]

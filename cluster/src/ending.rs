@@ -8,6 +8,10 @@ use std::sync::Mutex;
 
 use crate::locked;
 
+/// Stands for a line break within a message of a process to its node. A node takes each line for a message, and names of
+/// files may hold line breaks. Messages have no control characters but this one, so it is never part of a name.
+pub const LINE_BREAK: char = '\u{b}';
+
 /// How many bytes of standard error are kept.
 const STDERR: usize = 2 << 10;
 
@@ -43,6 +47,7 @@ impl Tail {
     /// The kept text, each line behind a line break and a bar.
     pub fn lines(&self) -> String {
         let bytes: Vec<u8> = locked(&self.0).iter().copied().collect();
-        String::from_utf8_lossy(&bytes).lines().map(|line| format!("\n  | {line}")).collect()
+        let text = String::from_utf8_lossy(&bytes).replace(LINE_BREAK, "\n");
+        text.lines().map(|line| format!("\n  | {line}")).collect()
     }
 }

@@ -56,6 +56,7 @@ pub mod version_exchange;
 pub mod worker;
 
 pub use coordinator::Cluster;
+pub use ending::LINE_BREAK;
 pub use error::{Error, Result};
 pub use nodes::Nodes;
 pub use processes::Processes;

@@ -14,7 +14,7 @@ use crate::args;
 use crate::convert::report;
 use crate::placement::VERSION;
 use crate::query::warn;
-use crate::say::say;
+use crate::say::{self, say};
 use crate::signals;
 
 /// `palais cluster lead`.
@@ -23,6 +23,7 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
     let (Some(path), Some(id)) = (&started.node, &started.query) else {
         return Err(Usage("nodes start this".into()).into());
     };
+    say::to_node();
     let (orders, reports) = streams().context("cannot take the standard streams")?;
     let told = Arc::new(AtomicI32::new(0));
     let code = told.clone();

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::metrics::Counts;
 use super::{BEAT, FAILED, Fate, Running};
 use crate::brief::Lines;
-use crate::ending::{Tail, how};
+use crate::ending::{LINE_BREAK, Tail, how};
 use crate::locked;
 use crate::socket::{Socket, is_closed};
 
@@ -180,8 +180,8 @@ impl Table {
             // The caller below waits for this.
             let _ = started.send(Ok(pid));
             let (tail, mut lines) = (Tail::default(), Lines::default());
-            // The log of the node has whole lines.
-            let log = |line: &str| warn!(host = table.host, query, "{line}");
+            // The log of the node has whole messages.
+            let log = |line: &str| warn!(host = table.host, query, "{}", line.replace(LINE_BREAK, "\n"));
             child.stderr.take().into_iter().for_each(|err| tail.keep(err, |bytes| lines.take(bytes, log)));
             lines.finish(log);
             let ended = child.wait();
