@@ -163,6 +163,9 @@ impl AtomicWrite {
             move |e| Error::io(path, action, e)
         };
         if let Some(modes) = &self.modes {
+            if *kind == Kind::Directory {
+                modes.restrict(partial).map_err(io("keep the permissions of"))?;
+            }
             modes.give(&self.locked).map_err(io("keep the permissions of"))?;
         }
         self.locked.sync_all().map_err(io("sync"))?;

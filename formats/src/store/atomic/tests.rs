@@ -233,6 +233,57 @@ fn what_is_replaced_keeps_its_permissions() {
 }
 
 #[test]
+fn what_is_in_a_new_directory_is_as_closed_as_what_was_in_the_old_one() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().join("set");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    // Writes a tree, and tells the modes of its parts while they are written and at the end.
+    let write = |overwrite| {
+        let aside = AtomicWrite::directory(&top, overwrite).unwrap();
+        let part = aside.path().join("a=1/part-0");
+        fs::create_dir(part.parent().unwrap()).unwrap();
+        for path in [aside.path().join(manifest::FILE_NAME), part.clone()] {
+            fs::write(&path, "{}").unwrap();
+            set(&path, 0o644);
+        }
+        set(part.parent().unwrap(), 0o755);
+        let written = mode(aside.path());
+        aside.commit().unwrap();
+        (written, [".", "a=1", manifest::FILE_NAME, "a=1/part-0"].map(|name| mode(&top.join(name))))
+    };
+    let usual = write(NO).1;
+    set(&top, 0o755);
+    // What the old one has, and then what the new one has.
+    for (old, written, new) in [
+        // A file that all may read does not open the others.
+        ([0o755, 0o755, 0o644, 0o600], 0o700, [0o755, 0o755, 0o600, 0o600]),
+        ([0o755, 0o700, 0o600, 0o600], 0o700, [0o755, 0o700, 0o600, 0o600]),
+        ([0o755, 0o700, 0o644, 0o644], 0o700, [0o755, 0o700, 0o644, 0o644]),
+        ([0o755, 0o750, 0o640, 0o644], 0o750, [0o755, 0o750, 0o640, 0o640]),
+        // None gets more than the usual permissions.
+        ([0o777, 0o777, 0o666, 0o666], 0o777, [0o777, 0o755, 0o644, 0o644]),
+        ([0o755, 0o755, 0o444, 0o644], 0o755, [0o755, 0o755, 0o444, 0o444]),
+    ] {
+        for (name, mode) in [".", "a=1", manifest::FILE_NAME, "a=1/part-0"].into_iter().zip(old) {
+            set(&top.join(name), mode);
+        }
+        let found = write(YES);
+        // The system may take more away while it is written.
+        assert_eq!((found.0 & !written, found.1), (0, new), "{old:?}");
+        assert_eq!(names(dir.path()), ["set"]);
+    }
+    // A directory in which there is nothing says nothing of files, and neither does a link.
+    fs::remove_dir_all(&top).unwrap();
+    fs::create_dir(&top).unwrap();
+    assert_eq!(write(NO).1[1..], usual[1..]);
+    std::os::unix::fs::symlink("/dev/null", top.join("link")).unwrap();
+    assert_eq!(write(YES).1[1..], usual[1..]);
+}
+
+#[test]
 fn pipes_and_links_in_the_place_of_something_half_written_are_let_be() {
     use std::os::unix::fs::FileTypeExt;
 
