@@ -1,7 +1,7 @@
 //! `round` and `trunc` of floats to a number of digits. DataFusion's multiply by a power of ten that may be infinite;
 //! those of other numbers are DataFusion's.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int64Type};
@@ -15,6 +15,17 @@ use super::{of_general, type_of_general};
 
 /// Floats of this size and above are whole.
 const WHOLE: f64 = (1_u64 << 52) as f64;
+
+/// The powers of ten that a float holds, each the nearest float. `powi` multiplies and is off by several bits, so that
+/// a quotient that is whole falls below it and `trunc` loses a unit.
+static POWERS: LazyLock<Vec<f64>> =
+    LazyLock::new(|| (0..=f64::MAX_10_EXP).filter_map(|n| format!("1e{n}").parse().ok()).collect());
+
+/// The power of ten, or infinity where no float holds it.
+fn power_of_ten(exponent: u64) -> f64 {
+    let known = usize::try_from(exponent).ok().and_then(|exponent| POWERS.get(exponent));
+    known.copied().unwrap_or(f64::INFINITY)
+}
 
 /// `round` or `trunc`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -36,7 +47,7 @@ impl Rounding {
     /// A float at so many digits behind the point, or if that is negative before it.
     fn at(&self, value: f64, digits: i64) -> f64 {
         let whole = |v: f64| if self.cuts { v.trunc() } else { v.round() };
-        let power = 10_f64.powi(digits.unsigned_abs().min(400) as i32);
+        let power = power_of_ten(digits.unsigned_abs());
         if !value.is_finite() || digits == 0 {
             return whole(value);
         }
@@ -100,5 +111,10 @@ mod tests {
         assert_eq!(round.at(1250.0, -2), 1300.0);
         assert_eq!(cut.at(-1299.99, -2), -1200.0);
         assert_eq!(cut.at(1.99, 1), 1.9);
+        for digits in 0..=308 {
+            let power = power_of_ten(digits);
+            assert_eq!(cut.at(power, -(digits as i64)), power);
+        }
+        assert_eq!(cut.at(-1e308, -307), -1e308);
     }
 }
