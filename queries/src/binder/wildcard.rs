@@ -209,19 +209,34 @@ fn chosen<'q>(
             return Err(missing(&one.ident, "RENAME"));
         }
     }
+    once(renamed.iter().map(|one| &one.ident), "RENAME")?;
     let replaced = || options.opt_replace.iter().flat_map(|replace| &replace.items);
     for element in replaced() {
         if !columns.iter().any(|(_, known)| same(known, &element.column_name.value)) {
             return Err(missing(&element.column_name, "REPLACE"));
         }
     }
+    once(replaced().map(|element| &element.column_name), "REPLACE")?;
     let columns = columns.into_iter().map(|(at, known)| {
         let element = replaced().find(|element| same(&element.column_name.value, &known));
-        let alias = renamed.iter().rfind(|one| same(&one.ident.value, &known));
+        let alias = renamed.iter().find(|one| same(&one.ident.value, &known));
         let name = alias.map_or(known, |one| one.alias.value.clone());
         Chosen { at, name, replaced: element.map(|element| &element.expr) }
     });
     Ok(columns.collect())
+}
+
+/// A clause that gives a column two values or two names is refused: one of them would be dropped in silence.
+fn once<'n>(names: impl Iterator<Item = &'n Ident>, clause: &str) -> Result<()> {
+    let mut seen: Vec<&Ident> = Vec::new();
+    for name in names {
+        if seen.iter().any(|earlier| same(&earlier.value, &name.value)) {
+            let message = format!("{clause} names the column '{}' twice", name.value);
+            return Err(Error::Name { message, help: Some("it names each column once".into()) }.at(name.span));
+        }
+        seen.push(name);
+    }
+    Ok(())
 }
 
 fn missing(name: &Ident, clause: &str) -> Error {
