@@ -51,6 +51,15 @@ impl Types {
             Operator::StringConcat if left.data_type.is_nested() || right.data_type.is_nested() => {
                 Err(of_nested("||"))
             }
+            Operator::StringConcat => {
+                // DataFusion knows no `||` of NULL with what is neither text nor BLOB.
+                let is_text = !(left.data_type.is_binary() || right.data_type.is_binary());
+                let side = |e: Expr| match is_text && e.data_type.is_null() {
+                    true => self.coerced(e, &DataType::Utf8View),
+                    false => Ok(e),
+                };
+                self.general(side(left)?, op, side(right)?)
+            }
             op => self.general(left, op, right),
         }
     }
@@ -60,6 +69,10 @@ impl Types {
     /// # Errors
     /// The operands are no integers.
     pub fn integer_quotient(&self, left: Expr, right: Expr) -> Result<Expr> {
+        let left = match left.data_type.is_null() && right.data_type.is_null() {
+            true => self.coerced(left, &DataType::Int64)?,
+            false => left,
+        };
         if !are_integers(&left, &right) {
             return Err(Error::Invalid(format!(
                 "// divides integers, and these are {} and {}\n  help: trunc(a / b) cuts any quotient",
