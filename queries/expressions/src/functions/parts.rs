@@ -12,7 +12,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, UInt32Array};
 use arrow_cast::cast;
-use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use arrow_select::take::take;
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err, plan_err};
 use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
@@ -121,6 +121,11 @@ impl DatePart {
                 return of_interval(part, value.as_primitive::<IntervalMonthDayNanoType>().iter());
             }
             DataType::Duration(_) => return self.of(part, &to_intervals(value), args),
+            // NULL without a type: as of a timestamp.
+            DataType::Null => {
+                let timestamps = cast(value, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
+                return self.of(part, &timestamps, args);
+            }
             DataType::Time32(_) | DataType::Time64(_)
                 if !matches!(
                     part,

@@ -118,7 +118,7 @@ impl Made {
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let nulls = match self.is_null_with_first {
-            true => given.arg(0)?.nulls().cloned(),
+            true => given.arg(0)?.logical_nulls(),
             false => None,
         };
         Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, nulls, given.rows)?))
