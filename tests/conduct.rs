@@ -277,7 +277,11 @@ fn wrong_values_of_flags_are_wrong_usage() {
 #[test]
 fn a_command_that_prints_something_else_names_the_file() {
     let dir = Scratch::new(&[("lines.txt", "one\n")]);
-    for (command, part) in [("echo x", "lines 1 to 1"), ("printf 'a\\tb\\n'", "has 2 columns")] {
+    for (command, part) in [
+        ("echo x", "lines 1 to 1 that the command printed: cannot cast 'x' to BIGINT"),
+        ("echo", "cannot cast '' to BIGINT\n  help: declare it as VARCHAR"),
+        ("printf 'a\\tb\\n'", "has 2 columns"),
+    ] {
         let sql =
             format!("SELECT * FROM transform('lines.txt', '{}', 'n BIGINT')", command.replace('\'', "''"));
         says(&dir.fails(1, &["query", &sql, "--allow-scripts"]), &["transform of lines.txt", part]);

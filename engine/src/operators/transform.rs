@@ -268,8 +268,12 @@ fn read_batch(lines: &mut impl BufRead, schema: &SchemaRef, number: &mut u64) ->
     let columns = builders.iter_mut().zip(schema.fields()).map(|(builder, field)| {
         let text: ArrayRef = Arc::new(builder.finish());
         arrow_cast::cast_with_options(&text, field.data_type(), &strict).map_err(|e| {
+            let told = queries::messages::plain(&e.to_string());
+            // The help there is for casts that a statement has.
+            let (told, _) = told.split_once("\n  help: ").unwrap_or((&told, ""));
             Error::Compute(format!(
-                "column {} of lines {first} to {number} that the command printed: {e}",
+                "column {} of lines {first} to {number} that the command printed: {told}\n  \
+                 help: declare it as VARCHAR; TRY_CAST gives NULL where it is no such value",
                 field.name()
             ))
         })
