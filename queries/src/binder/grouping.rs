@@ -10,7 +10,7 @@ use sqlparser::ast::{Expr as Ast, Function, GroupByExpr, Query, SelectItem, Span
 use sqlparser::tokenizer::Span;
 
 use super::query::mapped;
-use super::scope::{Env, Scope};
+use super::scope::{Env, Named, Scope};
 use super::{Binder, names, syntax};
 use crate::algebra::{Aggregate, Call, ColumnId, Expand, Expr, Kind, Rel};
 use crate::error::{Error, Result};
@@ -226,7 +226,10 @@ impl<'a> Binder<'a> {
     pub(super) fn grouping(&mut self, args: &[Ast], env: &Env<'_>) -> Result<Expr> {
         let none = || Error::Invalid("grouping() takes keys of GROUP BY".into());
         let Some(cell) = env.group else { return Err(none()) };
-        let inside = Env { group: None, unnested: None, clause: "grouping()", ..*env };
+        // GROUP BY knows all names that the select list gives, also those that stand behind this call.
+        let aliases: Vec<(String, &Ast)> = env.aliases.iter().chain(env.unseen).cloned().collect();
+        let inside =
+            Env { group: None, unnested: None, clause: "grouping()", aliases: &aliases, unseen: &[], ..*env };
         let mut bound = Vec::with_capacity(args.len());
         for arg in args {
             bound.push((arg, self.expr(arg, &inside)?));
@@ -239,9 +242,18 @@ impl<'a> Binder<'a> {
         let number = |n: u64| Expr::literal(ScalarValue::UInt64(Some(n)));
         let mut bits = number(0);
         for (i, (arg, e)) in bound.iter().enumerate() {
-            let found = group.keys.iter().position(|key| {
-                key.ast.as_ref().map_or(key.expr == *e, |ast| *ast == names::resolved(arg, &inside))
-            });
+            let mut written: &Ast = arg;
+            while let Ast::Nested(e) = written {
+                written = e;
+            }
+            if let Ast::Identifier(name) = written
+                && let Ok(Some(Named::Alias(alias))) = inside.find(name)
+            {
+                written = alias.expr;
+            }
+            let written = names::resolved(written, &inside);
+            let is_found = |key: &Key| key.ast.as_ref().map_or(key.expr == *e, |ast| *ast == written);
+            let found = group.keys.iter().position(is_found);
             let Some(place) = found else {
                 return Err(Error::Invalid(format!("grouping() takes keys of GROUP BY, and {arg} is none")));
             };
