@@ -2,20 +2,17 @@
 
 A chain of rounds of one row, the same with a join in each round, reachability over random edges in Parquet from one node, and
 all pairs of a smaller graph. Each query reduces its rows to sums, which both must agree on. Prints a line a query: the
-seconds of both and their quotient, of the fastest of several runs; and the seconds of processors, which say more on a busy
-machine.
+seconds of both and their quotient, medians of several pairs of runs in turn; and the seconds of processors, which say more on
+a busy machine.
 """
 
 import argparse
-import json
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import duckdb
+
+from pairs import HEAD, figures, line, pairs
 
 HOME = Path(__file__).resolve().parent.parent
 
@@ -42,24 +39,6 @@ def arguments():
     return parser.parse_args()
 
 
-def by_palais(args, sql):
-    """The answers, and seconds of the run and of processors."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [args.binary, "query", sql, "--workers", str(args.workers), "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{done.stderr}{sql}")
-    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    answers = [int(value) for value in json.loads(done.stdout)[0].values()]
-    return answers, seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def by_duckdb(db, sql):
-    start, before = time.perf_counter(), time.process_time()
-    (answers,) = db.execute(sql).fetchall()
-    return [int(value) for value in answers], time.perf_counter() - start, time.process_time() - before
-
-
 def main():
     args = arguments()
     with tempfile.TemporaryDirectory() as directory:
@@ -73,15 +52,10 @@ def main():
             f"COPY (SELECT i AS a, i + 1 AS b FROM range({args.rounds}) t(i)) TO '{paths['chain']}' (FORMAT parquet)"
         )
         print(f"{args.rounds:,} rounds, {args.edges:,} edges, {args.workers} workers")
-        print(f"{'query':<18}{'palais':>9}{'DuckDB':>9}{'':>7}{'palais cpu':>12}{'DuckDB cpu':>12}{'':>7}")
+        print(f"{'query':<18}{HEAD}")
         for query in args.queries.split(";"):
             sql = QUERIES[query].format(rounds=args.rounds, **paths)
-            ours = [by_palais(args, sql) for _ in range(args.runs)]
-            theirs = [by_duckdb(db, sql) for _ in range(args.runs)]
-            if ours[0][0] != theirs[0][0]:
-                sys.exit(f"palais gives {ours[0][0]}, DuckDB {theirs[0][0]}: {sql}")
-            (s, t), (c, d) = ([min(run[i] for run in runs) for runs in (ours, theirs)] for i in (1, 2))
-            print(f"{query:<18}{s:>9.2f}{t:>9.2f}{s / t:>7.2f}{c:>12.2f}{d:>12.2f}{c / d:>7.2f}", flush=True)
+            print(line(f"{query:<18}", figures(pairs(args, db, sql, args.runs))), flush=True)
 
 
 if __name__ == "__main__":

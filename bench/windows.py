@@ -8,16 +8,12 @@ their quotient, medians of several pairs of runs in turn; and the seconds of pro
 
 import argparse
 import csv
-import json
-import resource
-import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import duckdb
+
+from pairs import COLUMNS, HEAD, figures, line, pairs
 
 HOME = Path(__file__).resolve().parent.parent
 
@@ -52,22 +48,6 @@ def statement(window, key, path):
     return f"SELECT {outer}(w) FROM (SELECT {inner[:-1]} AS w FROM '{path}')"
 
 
-def by_palais(args, sql):
-    """The answer, and seconds of the run and of processors."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    command = [args.binary, "query", sql, "--workers", str(args.workers), "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    (answer,) = json.loads(done.stdout)[0].values()
-    return answer, seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def by_duckdb(db, sql):
-    start, before = time.perf_counter(), time.process_time()
-    ((answer,),) = db.execute(sql).fetchall()
-    return answer, time.perf_counter() - start, time.process_time() - before
-
-
 def main():
     args = arguments()
     with tempfile.TemporaryDirectory() as directory:
@@ -78,26 +58,17 @@ def main():
             f"CAST(hash(i) // 4 AS BIGINT) AS o, CAST(hash(i + 3) % 1000 AS BIGINT) AS v, (hash(i + 4) % 4096) / 4 AS x "
             f"FROM range({args.rows}) t(i)) TO '{path}' (FORMAT parquet)"
         )
-        print(f"{args.rows:,} rows, {args.workers} workers\n{'window':<16}{'by':<6}{'palais':>9}{'DuckDB':>9}{'':>7}{'palais cpu':>12}{'DuckDB cpu':>12}{'':>7}")
+        print(f"{args.rows:,} rows, {args.workers} workers\n{'window':<16}{'by':<6}{HEAD}")
         lines = []
         for window in args.windows.split(","):
             for key in args.partitions.split(","):
                 sql = statement(window, key, path)
-                pairs = [(by_palais(args, sql), by_duckdb(db, sql)) for _ in range(args.runs)]
-                ours, theirs = (float(run[0]) for run in pairs[0])
-                if abs(ours - theirs) > 1e-6 * abs(theirs):
-                    sys.exit(f"palais gives {ours}, DuckDB {theirs}: {sql}")
-                figures = []
-                for i in (1, 2):
-                    figures += [statistics.median(pair[by][i] for pair in pairs) for by in (0, 1)]
-                    figures.append(statistics.median(ours[i] / theirs[i] for ours, theirs in pairs))
-                s, t, u, c, d, e = figures
-                print(f"{window:<16}{key:<6}{s:>9.2f}{t:>9.2f}{u:>7.2f}{c:>12.2f}{d:>12.2f}{e:>7.2f}", flush=True)
-                lines.append([window, key, *(f"{figure:.3f}" for figure in figures)])
+                of = figures(pairs(args, db, sql, args.runs))
+                print(line(f"{window:<16}{key:<6}", of), flush=True)
+                lines.append([window, key, *(f"{figure:.3f}" for figure in of)])
         if args.output:
             with args.output.open("w", newline="") as file:
-                header = ["window", "partitions", "palais_seconds", "duckdb_seconds", "ratio"]
-                csv.writer(file).writerows([header + ["palais_cpu", "duckdb_cpu", "cpu_ratio"], *lines])
+                csv.writer(file).writerows([["window", "partitions", *COLUMNS], *lines])
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ impl Rewrite for StructRewrite {
             None => (bytes, at, None),
             Some(room) => {
                 room.truncate(unpack::KEPT);
+                room.shrink_to(unpack::KEPT);
                 let Some((unpacked, end)) = unpack::one(bytes, at, room, self.max_record)? else {
                     return Ok(None);
                 };

@@ -43,7 +43,7 @@ impl Kinds {
     pub const TEXT: Kinds = Kinds(2048);
     /// Bytes that are not said to be text.
     pub const BYTES: Kinds = Kinds(4096);
-    /// A whole number of more than 64 bits and at most 38 digits, where numbers are no text.
+    /// A whole number of more than 64 bits and at most 120, where numbers are no text.
     pub const WIDE: Kinds = Kinds(8192);
     /// Values one after another.
     pub const LIST: Kinds = Kinds(16384);
