@@ -460,7 +460,7 @@ fn lines(rows: &arrow_array::RecordBatch) -> String {
     let encoder = format("jsonl").unwrap().encoder(&rows.schema(), &options).unwrap();
     let (mut assembler, mut out) = (encoder.assembler().unwrap(), Vec::new());
     assembler.begin(&mut out).unwrap();
-    assembler.append(encoder.encode(&[rows.clone()]).unwrap(), &mut out).unwrap();
+    assembler.append(encoder.encode(std::slice::from_ref(rows)).unwrap(), &mut out).unwrap();
     assembler.finish(&mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
