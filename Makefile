@@ -25,7 +25,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files tpch tpcds clickbench scaling fuzz soak stress random subqueries deny tools venv others oracle
+.PHONY: build demo test test-run test-oracle bench answers formats small-files tpch tpcds clickbench scaling fuzz soak stress random subqueries deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -45,33 +45,28 @@ demo: build
 	done
 
 test: tools venv others
-	@echo "== 1 of 5: format, and the documents' sentences and links"
+	@echo "== 1 of 4: format, and the documents' sentences and links"
 	cargo fmt --all --check
 	$(PYTHON) tests/docs.py
-	@echo "== 2 of 5: the build of the tests"
-	cargo test --locked --release --workspace --no-run
-	@echo "== 3, 4 and 5 side by side; what each prints is shown when it ends"
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target test-run test-oracle test-clippy
+	@echo "== 2 of 4: the build of the tests, with clippy"
+	$(PYTHON) tests/build.py
+	@echo "== 3 and 4 side by side; what each prints is shown when it ends"
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-run test-oracle
 	@echo "== all passed"
 
 # Steps of `make test`, which has built what they run. Tests wait a lot, for time to pass and for processes.
 test-run:
-	@echo "== 3 of 5: tests"
+	@echo "== 3 of 4: tests"
 	$(PYTHON) tests/run.py
 
 test-oracle:
-	@echo "== 4 of 5: SQL tests, cookbook, functions, a wide table and random statements agree with DuckDB"
+	@echo "== 4 of 4: SQL tests, cookbook, functions, a wide table and random statements agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
 	$(VENV)/bin/python tests/oracle/cookbook.py
 	$(VENV)/bin/python tests/oracle/functions.py --runner target/release/examples/random_runner
 	$(VENV)/bin/python bench/clickbench.py 20000 --data target --encodings parquet,csv --workers 3
 	$(VENV)/bin/python tests/random/run.py --statements 3000 --seed 2
 	$(VENV)/bin/python tests/random/run.py --statements 2000 --seed new --tell
-
-test-clippy:
-	@sleep 15 # The tests take the lock of cargo for a moment first; they would wait for clippy.
-	@echo "== 5 of 5: clippy"
-	cargo clippy --locked --release --workspace --all-targets -- -D warnings
 
 bench: build venv
 	$(VENV)/bin/python bench/peers.py $(BENCH)
@@ -126,7 +121,7 @@ oracle: venv
 
 # rustfmt and clippy, where the toolchain came without them
 tools:
-	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
+	@cargo fmt --version >/dev/null 2>&1 && clippy-driver --version >/dev/null 2>&1 || \
 	  rustup component add rustfmt clippy
 
 others:
