@@ -46,8 +46,8 @@ def arguments():
 
 def make(args, db, lists, lines):
     db.execute(
-        f"COPY (SELECT i AS k, [hash(i * 10 + j) % 100000 FOR j IN range(10)] AS l, "
-        f"[{{'a': hash(i * 10 + j) % 1000, 'b': j}} FOR j IN range(10)] AS s "
+        f"COPY (SELECT i AS k, [CAST(hash(i * 10 + j) % 100000 AS BIGINT) FOR j IN range(10)] AS l, "
+        f"[{{'a': CAST(hash(i * 10 + j) % 1000 AS BIGINT), 'b': j}} FOR j IN range(10)] AS s "
         f"FROM range({args.elements // 10}) t(i)) TO '{lists}' (FORMAT parquet)"
     )
     event = (
