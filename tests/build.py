@@ -6,7 +6,7 @@ Cargo tells the warnings of a package again each time, whether it compiles it or
 import subprocess
 import sys
 
-BUILD = ["cargo", "test", "--locked", "--release", "--workspace", "--no-run"]
+from programs import BUILD
 
 
 def main():

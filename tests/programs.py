@@ -9,12 +9,12 @@ import os
 import subprocess
 import sys
 
-BUILD = ["cargo", "test", "--locked", "--release", "--workspace", "--no-run", "--message-format=json"]
+BUILD = ["cargo", "test", "--locked", "--release", "--workspace", "--no-run"]
 
 
 def programs():
     """Name, directory and path of each program."""
-    notes = subprocess.run(BUILD, stdout=subprocess.PIPE, text=True, check=True).stdout
+    notes = subprocess.run([*BUILD, "--message-format=json"], stdout=subprocess.PIPE, text=True, check=True).stdout
     found = []
     for note in map(json.loads, notes.splitlines()):
         if note["reason"] != "compiler-artifact" or not note["profile"]["test"] or not note["executable"]:

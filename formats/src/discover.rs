@@ -42,7 +42,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::schema::text::{capnp_file, proto_file};
+use ::schema::text::{capnp_file, described, proto_file};
 use ::schema::{Dialect, FileEntry, KeepRejects, OnError, RecordLayout, Table, bdb};
 use arrow_schema::{Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
@@ -200,11 +200,7 @@ fn schema_of(given: &Path, name: &str) -> Result<GivenSchema> {
     let wrong = |message: String| Error::location(path.display(), message, None);
     let read = roots::open_file(&path).and_then(|file| {
         // A text that is too long is refused by its first bytes.
-        let most = match describes {
-            Some(Describes::Messages) => proto_file::MOST_BYTES as u64 + 1,
-            Some(Describes::Structs) => capnp_file::MOST_BYTES as u64 + 1,
-            None => u64::MAX,
-        };
+        let most = describes.map_or(u64::MAX, |_| described::MOST_BYTES as u64 + 1);
         std::io::read_to_string(file.take(most))
     });
     let text = read.map_err(|e| Error::io(&path, "read the schema file", e))?;

@@ -8,6 +8,7 @@
 //! - [`proto_file`]: a `.proto` file of another program, read: a message becomes the columns of a table.
 //! - [`capnp`]: a `.capnp` file, with which others read and write the encoding `capnproto`.
 //! - [`capnp_file`]: a `.capnp` file of another program, read: a struct becomes the columns of a table.
+//! - [`described`]: what the last two share.
 //! - [`types`]: the names of types in SQL.
 //!
 //! A file may hold JSON or SQL; its first character tells which. One whose name ends in `.proto` holds messages, in
@@ -16,6 +17,7 @@
 pub mod capnp;
 pub mod capnp_file;
 pub mod ddl;
+pub mod described;
 pub mod json;
 mod lexer;
 pub mod proto;

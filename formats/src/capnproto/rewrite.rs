@@ -6,19 +6,16 @@
 //! values. The libraries read them so too, so that a program may make one of the other.
 //!
 //! # Contract
-//! Pointers may lead anywhere, several of them to one place. A record makes no more bytes than it may be long, so that the
-//! time for it has a bound too.
+//! Pointers may lead anywhere, several of them to one place. A record makes no more bytes than it may be long
+//! ([`Record::check`]), so that the time for it has a bound too.
 
 use schema::structs::{Chosen, DataKind, ItemKind, MemberKind, MemberLayout, PointerKind, StructLayout};
 
 use super::segments::{Framed, List, Segments, Struct, frame};
 use super::unpack;
 use crate::msgpack::encode as put;
-use crate::rows::described::Rewrite;
-use crate::rows::walk::{Span, Wrong};
-
-/// What MessagePack writes for NULL.
-const NULL: u8 = 0xc0;
+use crate::rows::described::{Record, Rewrite};
+use crate::rows::walk::Wrong;
 
 /// Rewrites messages, whose structs have one layout.
 pub struct StructRewrite {
@@ -36,14 +33,7 @@ impl StructRewrite {
 }
 
 impl Rewrite for StructRewrite {
-    fn rewrite(
-        &mut self,
-        bytes: &[u8],
-        at: usize,
-        slots: &[Option<usize>],
-        found: &mut [Span],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<usize>, Wrong> {
+    fn rewrite(&mut self, bytes: &[u8], at: usize, record: &mut Record) -> Result<Option<usize>, Wrong> {
         let (bytes, at, packed_end) = match &mut self.unpacked {
             None => (bytes, at, None),
             Some(room) => {
@@ -64,39 +54,28 @@ impl Rewrite for StructRewrite {
             }
         };
         let segments = Segments { bytes, places: &places };
-        let limit = out.len().saturating_add(self.max_record);
-        let mut rewriter = Rewriter { segments, out, limit, absent: 0 };
         let end = packed_end.unwrap_or(end);
-        match rewriter.record(&self.layout, slots, found) {
+        match (Rewriter { segments, record }).columns(&self.layout) {
             Ok(()) => Ok(Some(end)),
             Err(message) => Err(Wrong { message, next: Some(end) }),
         }
     }
 }
 
-struct Rewriter<'a> {
+struct Rewriter<'a, 'r> {
     segments: Segments<'a>,
-    out: &'a mut Vec<u8>,
-    /// More than this must not be written.
-    limit: usize,
-    /// How many values are NULL in structs that are not there: columns have room for them all the same.
-    absent: usize,
+    record: &'a mut Record<'r>,
 }
 
-impl Rewriter<'_> {
-    fn record(
-        &mut self,
-        layout: &StructLayout,
-        slots: &[Option<usize>],
-        found: &mut [Span],
-    ) -> Result<(), String> {
+impl Rewriter<'_, '_> {
+    /// Writes the wanted members of the message's struct.
+    fn columns(&mut self, layout: &StructLayout) -> Result<(), String> {
         let row = self.segments.root()?;
-        for (member, slot) in layout.members.iter().zip(slots) {
-            let Some(slot) = *slot else { continue };
-            let start = self.out.len();
-            self.member(member, &row).map_err(|message| of(&member.name, &message))?;
-            if self.out[start..] != [NULL] {
-                found[slot] = (start, self.out.len());
+        for (column, member) in layout.members.iter().enumerate() {
+            if self.record.wants(column) {
+                let start = self.record.out.len();
+                self.member(member, &row).map_err(|message| of(&member.name, &message))?;
+                self.record.note(column, start);
             }
         }
         Ok(())
@@ -106,29 +85,29 @@ impl Rewriter<'_> {
     fn member(&mut self, member: &MemberLayout, row: &Struct) -> Result<(), String> {
         let is_there = member.chosen.is_none_or(|chosen| self.is_chosen(chosen, row));
         match &member.kind {
-            _ if !is_there => self.null(member.leaves()),
-            MemberKind::Void => put::boolean(true, self.out),
+            _ if !is_there => self.record.null(member.leaves()),
+            MemberKind::Void => put::boolean(true, self.record.out),
             MemberKind::Data { kind, offset, default } => {
                 let bits = self.segments.bits(row, kind.log_bits(), *offset) ^ default;
-                value(kind, bits, self.out);
+                value(kind, bits, self.record.out);
             }
             MemberKind::Pointer { kind, number, default } => {
                 if !self.pointer(kind, row, *number as usize)? {
                     match (default, kind) {
-                        (None, _) => self.null(member.leaves()),
-                        (Some(default), PointerKind::Text) => put::text(default, self.out),
-                        (Some(default), _) => put::binary(default, self.out),
+                        (None, _) => self.record.null(member.leaves()),
+                        (Some(default), PointerKind::Text) => put::text(default, self.record.out),
+                        (Some(default), _) => put::binary(default, self.record.out),
                     }
                 }
             }
             MemberKind::Group(layout) => self.members(layout, row)?,
             MemberKind::Optional(member) => self.member(member, row)?,
         }
-        self.check()
+        self.record.check()
     }
 
     fn members(&mut self, layout: &StructLayout, row: &Struct) -> Result<(), String> {
-        put::array(layout.members.len(), self.out);
+        put::array(layout.members.len(), self.record.out);
         for member in &layout.members {
             self.member(member, row).map_err(|message| of(&member.name, &message))?;
         }
@@ -139,22 +118,6 @@ impl Rewriter<'_> {
         self.segments.bits(row, 4, chosen.tag) == u64::from(chosen.value)
     }
 
-    fn null(&mut self, leaves: usize) {
-        self.absent += leaves - 1;
-        self.out.push(NULL);
-    }
-
-    /// Whether so much may be written.
-    fn check(&self) -> Result<(), String> {
-        match self.out.len().saturating_add(self.absent) > self.limit {
-            false => Ok(()),
-            true => {
-                Err("the values, with those that are not there, take more bytes than --max-record allows"
-                    .into())
-            }
-        }
-    }
-
     /// Writes what a pointer of a struct leads to; false if it is null.
     fn pointer(&mut self, kind: &PointerKind, row: &Struct, number: usize) -> Result<bool, String> {
         match kind {
@@ -162,8 +125,8 @@ impl Rewriter<'_> {
                 let Some((from, to)) = self.segments.list(row, number)? else { return Ok(false) };
                 let bytes = &self.segments.bytes[from..to];
                 match (kind, bytes.split_last()) {
-                    (PointerKind::Data, _) => put::binary(bytes, self.out),
-                    (_, Some((0, text))) => put::text(text, self.out),
+                    (PointerKind::Data, _) => put::binary(bytes, self.record.out),
+                    (_, Some((0, text))) => put::text(text, self.record.out),
                     _ => return Err("the text does not end with a NUL".into()),
                 }
             }
@@ -180,15 +143,15 @@ impl Rewriter<'_> {
     }
 
     fn list(&mut self, item: &ItemKind, list: &List) -> Result<(), String> {
-        let place = put::begin_array(self.out);
+        let place = put::begin_array(self.record.out);
         for index in 0..list.count {
             match item {
                 ItemKind::Data(DataKind::Bool) => {
-                    put::boolean(self.segments.bit(list, index)?, self.out);
+                    put::boolean(self.segments.bit(list, index)?, self.record.out);
                 }
                 ItemKind::Data(kind) => {
                     let row = list.value(index, kind.log_bits())?;
-                    value(kind, self.segments.bits(&row, kind.log_bits(), 0), self.out);
+                    value(kind, self.segments.bits(&row, kind.log_bits(), 0), self.record.out);
                 }
                 ItemKind::Pointer(PointerKind::Struct(layout)) => {
                     let row = list.structure(index)?;
@@ -197,13 +160,13 @@ impl Rewriter<'_> {
                 ItemKind::Pointer(kind) => {
                     let row = list.pointer(index)?;
                     if !self.pointer(kind, &row, 0)? {
-                        self.null(1);
+                        self.record.null(1);
                     }
                 }
             }
-            self.check()?;
+            self.record.check()?;
         }
-        put::end_array(place, list.count as u32, self.out);
+        put::end_array(place, list.count as u32, self.record.out);
         Ok(())
     }
 }

@@ -100,20 +100,20 @@ pub fn open(
 /// The schema is one of messages or structs, and the files hold none.
 fn add_given(base: &mut FormatOptions, given: GivenSchema, location: &str) -> Result<SchemaRef> {
     let GivenSchema { schema, unsaid, record_layout } = given;
-    let (file, of, from) = match record_layout.as_deref() {
-        Some(RecordLayout::Messages(_)) => (
+    let described = record_layout.as_deref().map(|layout| match layout {
+        RecordLayout::Messages(_) => (
             ".proto",
             "protobuf",
             "--from protobuf reads files of other names as messages, each behind its length",
         ),
-        Some(RecordLayout::Structs(_)) => (
+        RecordLayout::Structs(_) => (
             ".capnp",
             "capnproto",
             "--from capnproto reads files of other names, --from capnproto-packed packed ones",
         ),
-        None => ("", "", ""),
-    };
-    if record_layout.is_some() && base.encoding != of && base.encoding.strip_suffix("-packed") != Some(of) {
+    });
+    let encoding = base.encoding.trim_end_matches("-packed");
+    if let Some((file, of, from)) = described.filter(|(_, of, _)| *of != encoding) {
         let message = format!("the files are {}, and a {file} file is a schema of {of} alone", base.encoding);
         let help = format!("{from}; for other files write the schema as CREATE TABLE");
         return Err(Error::location(location, message, Some(help)));

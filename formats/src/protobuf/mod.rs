@@ -71,7 +71,7 @@ pub static PROTOBUF: RowFormat = RowFormat {
     decoder: |scan, _| {
         let slots = ColumnSlots::new(scan);
         if let Some(RecordLayout::Messages(layout)) = scan.format.record_layout.as_deref() {
-            let rewrite = messages::MessageRewrite::new(layout, scan.format.max_record);
+            let rewrite = messages::MessageRewrite::new(layout);
             return Ok(Box::new(BatchDecoder::new(DescribedParser::new(rewrite, slots, scan), scan)?));
         }
         let walker = decode::MessageWalker::new(scan, &slots)?;

@@ -19,13 +19,11 @@ use super::decode::whole;
 use crate::error::Error;
 use crate::memory;
 use crate::msgpack::encode as put;
+use crate::rows::described::Record;
 use crate::rows::walk::Span;
 
 /// Memory for so many fields is not asked for, and is kept from message to message.
 const MANY: usize = 1 << 16;
-
-/// What MessagePack writes for NULL.
-const NULL: u8 = 0xc0;
 
 /// A field of the message at hand. Its places fit 32 bits, because a message of two bytes a field has very many.
 #[derive(Clone, Copy)]
@@ -101,36 +99,25 @@ impl Room {
 }
 
 /// Rewrites one message.
-pub struct Rewriter<'a> {
+pub struct Rewriter<'a, 'r> {
     bytes: &'a [u8],
     room: &'a mut Room,
-    out: &'a mut Vec<u8>,
-    /// More than this must not be written.
-    limit: usize,
-    /// How many values are NULL in structs that are not there: columns have room for them all the same.
-    absent: usize,
+    record: &'a mut Record<'r>,
 }
 
-impl<'a> Rewriter<'a> {
-    /// A rewriter of the message that these bytes are, which appends at most `most` bytes to `out`.
-    pub fn new(bytes: &'a [u8], room: &'a mut Room, out: &'a mut Vec<u8>, most: usize) -> Rewriter<'a> {
+impl<'a, 'r> Rewriter<'a, 'r> {
+    /// A rewriter of the message that these bytes are.
+    pub fn new(bytes: &'a [u8], room: &'a mut Room, record: &'a mut Record<'r>) -> Rewriter<'a, 'r> {
         room.found.clear();
         room.found.shrink_to(MANY);
-        let limit = out.len().saturating_add(most);
-        Rewriter { bytes, room, out, limit, absent: 0 }
+        Rewriter { bytes, room, record }
     }
 
-    /// Writes the wanted fields of the message, and notes in `found` where each lies in `out`. One that is NULL is not
-    /// noted. `slots` has for each field its place in `found`, if it is wanted.
+    /// Writes the wanted fields of the message.
     ///
     /// # Errors
     /// What is wrong with the message.
-    pub fn record(
-        &mut self,
-        layout: &MessageLayout,
-        slots: &[Option<usize>],
-        found: &mut [Span],
-    ) -> Result<(), String> {
+    pub fn columns(&mut self, layout: &MessageLayout) -> Result<(), String> {
         if u32::try_from(self.bytes.len()).is_err() {
             return Err("a message of more than 4,294,967,295 bytes is not read".into());
         }
@@ -138,14 +125,13 @@ impl<'a> Rewriter<'a> {
         self.scan(layout, (0, self.bytes.len()))?;
         self.settle(layout, 0);
         let mut at = 0;
-        for ((place, field), slot) in (0..).zip(&layout.fields).zip(slots) {
+        for (place, field) in layout.fields.iter().enumerate() {
             let from = at;
-            at = self.behind(place, at, self.room.found.len());
-            let Some(slot) = *slot else { continue };
-            let start = self.out.len();
-            self.field(field, from..at)?;
-            if self.out[start..] != [NULL] {
-                found[slot] = (start, self.out.len());
+            at = self.behind(place as u32, at, self.room.found.len());
+            if self.record.wants(place) {
+                let start = self.record.out.len();
+                self.field(field, from..at)?;
+                self.record.note(place, start);
             }
         }
         Ok(())
@@ -258,10 +244,7 @@ impl<'a> Rewriter<'a> {
         match field.label {
             Label::Repeated => self.list(&field.kind, at)?,
             Label::Map => self.map(field, at)?,
-            Label::Explicit if at.is_empty() => {
-                self.absent += field.leaves() - 1;
-                self.out.push(NULL);
-            }
+            Label::Explicit if at.is_empty() => self.record.null(field.leaves()),
             Label::Required if at.is_empty() => {
                 return Err(format!(
                     "field {}, '{}', is required, and is not there",
@@ -270,18 +253,7 @@ impl<'a> Rewriter<'a> {
             }
             Label::Implicit | Label::Explicit | Label::Required => self.value(&field.kind, at)?,
         }
-        self.check()
-    }
-
-    /// Whether so much may be written.
-    fn check(&self) -> Result<(), String> {
-        match self.out.len().saturating_add(self.absent) > self.limit {
-            false => Ok(()),
-            true => {
-                Err("its values, with those that are not there, take more bytes than --max-record allows"
-                    .into())
-            }
-        }
+        self.record.check()
     }
 
     /// Writes the value of a field that is there at most once: the last one, or all pieces of a message. What is not
@@ -312,7 +284,7 @@ impl<'a> Rewriter<'a> {
             FieldKind::Moment(_) => self.moment(base)?,
             FieldKind::Wrapper(_) => self.fields(layout, base)?,
             _ => {
-                put::array(layout.fields.len(), self.out);
+                put::array(layout.fields.len(), self.record.out);
                 self.fields(layout, base)?;
             }
         }
@@ -344,7 +316,7 @@ impl<'a> Rewriter<'a> {
         let in_nanos = seconds.checked_mul(1_000_000_000).and_then(|whole| whole.checked_add(nanos.into()));
         match in_nanos.filter(|_| (0..1_000_000_000).contains(&nanos)) {
             Some(moment) => {
-                put::moment(moment, TimeUnit::Nanosecond, self.out);
+                put::moment(moment, TimeUnit::Nanosecond, self.record.out);
                 Ok(())
             }
             None => Err(format!(
@@ -356,7 +328,7 @@ impl<'a> Rewriter<'a> {
 
     /// Writes a list: each occurrence is an item, or holds several of them.
     fn list(&mut self, kind: &FieldKind, at: Range<usize>) -> Result<(), String> {
-        let place = put::begin_array(self.out);
+        let place = put::begin_array(self.record.out);
         let mut count = 0u32;
         let many = || "a list has more than 4,294,967,295 items".to_string();
         for item in at {
@@ -364,7 +336,7 @@ impl<'a> Rewriter<'a> {
             if occurrence.wire == self::wire(kind) {
                 self.value(kind, item..item + 1)?;
                 count = count.checked_add(1).ok_or_else(many)?;
-                self.check()?;
+                self.record.check()?;
                 continue;
             }
             let (from, to) = occurrence.span();
@@ -379,21 +351,21 @@ impl<'a> Rewriter<'a> {
                     packed.split_at_checked(len).ok_or("a packed list ends within a value")?;
                 self.scalar(kind, value)?;
                 count = count.checked_add(1).ok_or_else(many)?;
-                self.check()?;
+                self.record.check()?;
                 packed = rest;
             }
         }
-        put::end_array(place, count, self.out);
+        put::end_array(place, count, self.record.out);
         Ok(())
     }
 
     /// Writes a map: each occurrence is an entry, and of several with one key the last one counts.
     fn map(&mut self, field: &FieldLayout, at: Range<usize>) -> Result<(), String> {
         let Some(layout) = field.kind.message().filter(|_| !at.is_empty()) else {
-            put::map(0, self.out);
+            put::map(0, self.record.out);
             return Ok(());
         };
-        let begin = self.out.len();
+        let begin = self.record.out.len();
         if at.len() > MANY {
             // The entries, and the table of their keys, which is at most half full.
             let each = size_of::<(Span, usize)>() + 2 * size_of::<(&[u8], usize)>();
@@ -403,27 +375,27 @@ impl<'a> Rewriter<'a> {
         let mut entries: Vec<(Span, usize)> = Vec::with_capacity(at.len());
         for entry in at {
             let base = self.gather(layout, entry..entry + 1)?;
-            let start = self.out.len();
+            let start = self.record.out.len();
             let value_at = self.behind(0, base, self.room.found.len());
             let end = self.room.found.len();
             if let [key, value] = layout.fields.as_slice() {
                 self.field(key, base..value_at)?;
-                entries.push(((start, self.out.len()), 0));
+                entries.push(((start, self.record.out.len()), 0));
                 self.field(value, value_at..end)?;
             }
             self.room.found.truncate(base);
             if let Some((_, end)) = entries.last_mut() {
-                *end = self.out.len();
+                *end = self.record.out.len();
             }
         }
-        let written = self.out.split_off(begin);
+        let written = self.record.out.split_off(begin);
         let of = |from: usize, to: usize| &written[from - begin..to - begin];
         let last: HashMap<&[u8], usize> =
             (0..).zip(&entries).map(|(entry, &((from, to), _))| (of(from, to), entry)).collect();
-        put::map(last.len(), self.out);
+        put::map(last.len(), self.record.out);
         for (entry, &((from, to), end)) in entries.iter().enumerate() {
             if last.get(of(from, to)) == Some(&entry) {
-                self.out.extend_from_slice(of(from, end));
+                self.record.out.extend_from_slice(of(from, end));
             }
         }
         Ok(())
@@ -432,7 +404,7 @@ impl<'a> Rewriter<'a> {
     /// Writes a value that is no message.
     fn scalar(&mut self, kind: &FieldKind, value: &[u8]) -> Result<(), String> {
         use FieldKind as K;
-        let out = &mut *self.out;
+        let out = &mut *self.record.out;
         let four = || value.first_chunk::<4>().copied().unwrap_or_default();
         let eight = || value.first_chunk::<8>().copied().unwrap_or_default();
         match kind {
@@ -467,7 +439,7 @@ impl<'a> Rewriter<'a> {
     /// Writes what a field means that is not there, and is no message.
     fn zero(&mut self, kind: &FieldKind) {
         use FieldKind as K;
-        let out = &mut *self.out;
+        let out = &mut *self.record.out;
         match kind {
             K::Bool => put::boolean(false, out),
             K::Float => put::float32(0.0, out),

@@ -18,27 +18,64 @@ use crate::msgpack::Msgpack;
 /// The bytes of records that are rewritten before columns are filled, and those of what is written.
 const WINDOW_BYTES: usize = 64 << 10;
 
+/// What MessagePack writes for NULL.
+const NULL: u8 = 0xc0;
+
 /// Writes records again.
 pub trait Rewrite: Send {
-    /// Appends to `out` the wanted values of the record that begins at `at`, and notes in `found` where each lies there;
-    /// one that is NULL is not noted. `slots` has for each column its place in `found`, if it is wanted. Gives where the
-    /// record ends; `None` if it goes on behind the bytes.
-    ///
-    /// # Contract
-    /// It appends no more than a record may be long, with the values counted that are NULL in structs which are not
-    /// there. What it has appended of a record that is wrong is taken off by the caller.
-    fn rewrite(
-        &mut self,
-        bytes: &[u8],
-        at: usize,
-        slots: &[Option<usize>],
-        found: &mut [Span],
-        out: &mut Vec<u8>,
-    ) -> Result<Option<usize>, Wrong>;
+    /// Writes the wanted columns of the record that begins at `at`. Gives where it ends; `None` if it goes on behind the
+    /// bytes. What it has written of a record that is wrong is taken off by the caller.
+    fn rewrite(&mut self, bytes: &[u8], at: usize, record: &mut Record) -> Result<Option<usize>, Wrong>;
 
     /// The lack of memory that ended the rewriting of the last record, if it did.
     fn take_lack(&mut self) -> Option<Error> {
         None
+    }
+}
+
+/// A record that is being written again.
+pub struct Record<'a> {
+    /// Where its values are appended.
+    pub out: &'a mut Vec<u8>,
+    /// For each column its place in `found`, if it is wanted.
+    slots: &'a [Option<usize>],
+    /// Where the values lie in `out`; those that are NULL are not noted.
+    found: &'a mut [Span],
+    /// More than this must not be written.
+    limit: usize,
+    /// How many values are NULL in structs that are not there: columns have room for them all the same.
+    absent: usize,
+}
+
+impl Record<'_> {
+    /// Whether this column is wanted.
+    pub fn wants(&self, column: usize) -> bool {
+        self.slots.get(column).is_some_and(Option::is_some)
+    }
+
+    /// Notes that what was written from `start` on is this column.
+    pub fn note(&mut self, column: usize, start: usize) {
+        let slot = self.slots.get(column).copied().flatten();
+        if let Some(slot) = slot.filter(|_| self.out[start..] != [NULL]) {
+            self.found[slot] = (start, self.out.len());
+        }
+    }
+
+    /// Writes NULL for a value that has so many values within it.
+    pub fn null(&mut self, leaves: usize) {
+        self.absent += leaves - 1;
+        self.out.push(NULL);
+    }
+
+    /// Whether so much may be written. It has to be asked after each value.
+    pub fn check(&self) -> Result<(), String> {
+        match self.out.len().saturating_add(self.absent) > self.limit {
+            false => Ok(()),
+            true => {
+                Err("its values, with those that are not there, take more bytes than --max-record allows"
+                    .into())
+            }
+        }
     }
 }
 
@@ -65,7 +102,9 @@ impl<R: Rewrite> DescribedParser<R> {
         let (written, first) = (out.len(), self.found.len());
         self.found.resize(first + self.slots.count, missing(0));
         let (slots, found) = (&self.slots.of_schema, &mut self.found[first..]);
-        let end = self.rewrite.rewrite(&bytes[..within], at, slots, found, out);
+        let limit = written.saturating_add(self.max_record);
+        let mut record = Record { out, slots, found, limit, absent: 0 };
+        let end = self.rewrite.rewrite(&bytes[..within], at, &mut record);
         if !matches!(end, Ok(Some(_))) {
             out.truncate(written);
             self.found.truncate(first);

@@ -32,12 +32,9 @@ use self::members::{Layouts, Placed};
 use self::names::{Bound, Names, Type};
 use self::syntax::{MemberKind as Declared, Value, whole};
 use super::TextError;
-use super::proto::message as struct_name;
+use super::described::{check_text, count_names, joined, refused};
 use super::types::DEEPEST;
 use crate::structs::{DataKind, ItemKind, MemberKind, MemberLayout, PointerKind, StructLayout};
-
-/// A longer text is refused, in bytes.
-pub const MOST_BYTES: usize = 1 << 20;
 
 /// A struct has at most so many members, those within one another counted wherever they occur.
 const MOST_MEMBERS: usize = 10_000;
@@ -50,33 +47,16 @@ const PASS_OVER: &str = "give the field the type AnyPointer, and it is passed ov
 /// `name` names it, with the structs around it or without. If it is `None`, the struct is the only one of the file that
 /// lies in no other, or the one that is called like the table.
 pub fn parse(text: &str, name: Option<&str>, table: &str) -> Result<(Schema, StructLayout), TextError> {
-    if text.len() > MOST_BYTES {
-        let most = MOST_BYTES >> 20;
-        return Err(TextError::Table(format!(
-            "the text has more than {most} MiB, and is not parsed; leave in it what the struct needs"
-        )));
-    }
+    check_text(text, "struct")?;
     let declarations = syntax::parse(text)?;
     let names = Names::of(&declarations)?;
-    let chosen = names.choose(name, table, &struct_name(table))?;
-    let mut columns = Columns { names: &names, within: Vec::new(), members: 0 };
+    let chosen = names.choose(name, table)?;
+    let mut columns = Columns { names: &names, within: Vec::new(), members: 0, enum_bytes: 0 };
     let (fields, layout) = columns.of_struct(chosen, &Bound::default(), 0)?;
     if fields.is_empty() {
         return Err(refused(&names.full(chosen), "the struct has no fields that are columns"));
     }
     Ok((Schema::new(fields), layout))
-}
-
-fn refused(path: &str, message: impl Into<String>) -> TextError {
-    TextError::Field { path: path.to_string(), message: message.into() }
-}
-
-fn joined(scope: &str, name: &str) -> String {
-    match (scope, name) {
-        ("", name) => name.to_string(),
-        (scope, "") => scope.to_string(),
-        _ => format!("{scope}.{name}"),
-    }
 }
 
 /// Makes columns of structs.
@@ -86,6 +66,8 @@ struct Columns<'a> {
     within: Vec<usize>,
     /// How many members there are so far.
     members: usize,
+    /// The bytes of the names that enums of these have.
+    enum_bytes: usize,
 }
 
 impl<'a> Columns<'a> {
@@ -97,13 +79,13 @@ impl<'a> Columns<'a> {
         depth: usize,
     ) -> Result<(Vec<Field>, StructLayout), TextError> {
         let full = self.names.full(node);
-        let members = self.names.members(node);
-        let (layouts, top) = Layouts::of(members, &full, |name| self.names.resolve(name, node, bound))?;
+        let (mut layouts, top) = Layouts::of(self.names.members(node), full.clone())?;
         self.members = self.members.saturating_add(layouts.placed.len());
         if self.members > MOST_MEMBERS {
             let message = format!("the struct has more than {MOST_MEMBERS} members within one another");
             return Err(refused(&full, message));
         }
+        layouts.place_all(|name| self.names.resolve(name, node, bound))?;
         self.within.push(node);
         let columns = self.members_of(&layouts, &top, node, depth)?;
         self.within.pop();
@@ -165,9 +147,8 @@ impl<'a> Columns<'a> {
         let placed = &layouts.placed[index];
         let is_void = || placed.union.map(|_| (DataType::Boolean, false, MemberKind::Void));
         let Some((kind, at)) = &placed.field else {
-            let path = &placed.path;
             if depth + 1 > DEEPEST {
-                return Err(too_deep(path));
+                return Err(too_deep(&layouts.path(index)));
             }
             if let Some(flat) = self.nullable(layouts, placed, scope, depth)? {
                 return Ok(Some(flat));
@@ -182,17 +163,16 @@ impl<'a> Columns<'a> {
             Declared::Field { default, .. } => default.as_ref(),
             _ => None,
         };
+        if let Some(kind) = self.data(kind, || layouts.path(index))? {
+            let default = default.map_or(Ok(0), |value| bits(&kind, value));
+            let default = default.map_err(|message| refused(&layouts.path(index), message))?;
+            return Ok(Some((data_type(&kind), false, MemberKind::Data { kind, offset: *at, default })));
+        }
         Ok(match kind {
             Type::Void => is_void(),
-            Type::Data(kind) => {
-                let default = default.map_or(Ok(0), |value| bits(kind, value));
-                let default = default.map_err(|message| refused(&placed.path, message))?;
-                let member = MemberKind::Data { kind: kind.clone(), offset: *at, default };
-                Some((data_type(kind), false, member))
-            }
             Type::AnyPointer => None,
             pointer => {
-                let Some((data_type, kind)) = self.pointer(pointer, &placed.path, depth)? else {
+                let Some((data_type, kind)) = self.pointer(pointer, &layouts.path(index), depth)? else {
                     return Ok(None);
                 };
                 let default = match (&kind, default) {
@@ -203,7 +183,7 @@ impl<'a> Columns<'a> {
                     }
                     _ => {
                         return Err(refused(
-                            &placed.path,
+                            &layouts.path(index),
                             "defaults of lists and structs, and constants as defaults, are not read; without it, a \
                              value that is not there is NULL",
                         ));
@@ -241,6 +221,19 @@ impl<'a> Columns<'a> {
         Ok(Some((data_type, true, MemberKind::Optional(Box::new(layout)))))
     }
 
+    /// What values of the data section are, if the type has such values.
+    fn data(&mut self, kind: &Type, path: impl Fn() -> String) -> Result<Option<DataKind>, TextError> {
+        Ok(match kind {
+            Type::Data(kind) => Some(kind.clone()),
+            Type::Enum(node) => {
+                let names = self.names.values(*node);
+                count_names(&mut self.enum_bytes, names.iter().map(String::as_str), &path())?;
+                Some(DataKind::Enum(names.to_vec()))
+            }
+            _ => None,
+        })
+    }
+
     /// The type of what a pointer leads to, and what it is.
     fn pointer(
         &mut self,
@@ -273,12 +266,12 @@ impl<'a> Columns<'a> {
                 Some((DataType::Struct(fields.into()), PointerKind::Struct(Box::new(layout))))
             }
             Type::List(item) => {
-                let (item_type, nullable, item) = match &**item {
-                    Type::Void => {
-                        return Err(refused(path, format!("a list of Void has no values; {PASS_OVER}")));
-                    }
-                    Type::Data(kind) => (data_type(kind), false, ItemKind::Data(kind.clone())),
-                    pointer => match self.pointer(pointer, path, depth + 1)? {
+                if matches!(**item, Type::Void) {
+                    return Err(refused(path, format!("a list of Void has no values; {PASS_OVER}")));
+                }
+                let (item_type, nullable, item) = match self.data(item, || path.to_string())? {
+                    Some(kind) => (data_type(&kind), false, ItemKind::Data(kind)),
+                    None => match self.pointer(item, path, depth + 1)? {
                         Some((data_type, kind)) => (data_type, true, ItemKind::Pointer(kind)),
                         None => return Ok(None),
                     },
@@ -286,7 +279,7 @@ impl<'a> Columns<'a> {
                 let item_field = Arc::new(Field::new("item", item_type, nullable));
                 Some((DataType::List(item_field), PointerKind::List(Box::new(item))))
             }
-            Type::AnyPointer | Type::Void | Type::Data(_) => None,
+            Type::AnyPointer | Type::Void | Type::Data(_) | Type::Enum(_) => None,
         })
     }
 }
@@ -533,8 +526,17 @@ mod tests {
         ] {
             assert!(refused(&nested, None).contains("more than 32 levels lie within one another"));
         }
-        let long = format!("# {}", "x".repeat(MOST_BYTES));
+        let long = format!("# {}", "x".repeat(1 << 20));
         assert!(refused(&long, None).contains("more than 1 MiB"));
+        // Names that each place keeps in which they are used.
+        let name = "n".repeat(1001);
+        for text in [format!("struct {name} {{ a @0 :Int8; }}"), format!("struct M {{ {name} @0 :Int8; }}")] {
+            assert!(refused(&text, None).contains("a name has at most 1000 bytes"));
+        }
+        let values: String = (0..5000).map(|n| format!("{}{n} @{n}; ", "v".repeat(60))).collect();
+        let fields: String = (0..100).map(|n| format!("f{n} @{n} :List(E); ")).collect();
+        let text = format!("enum E {{ {values} }} struct M {{ {fields} }}");
+        assert!(refused(&text, None).contains("the names of all enums have too many bytes"));
         // Brackets in what is passed over take no stack.
         let value = format!(
             "const a :Int8 = {}; struct M {{ a @0 :Int8; }}",

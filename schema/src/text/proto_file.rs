@@ -25,12 +25,9 @@ use prost_types::field_descriptor_proto::{Label as ProtoLabel, Type};
 use prost_types::{DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto};
 
 use super::TextError;
-use super::proto::message as message_name;
+use super::described::{Records, check_name, check_text, count_names, joined, refused};
 use super::types::DEEPEST;
 use crate::messages::{FieldKind, FieldLayout, Label, MessageLayout};
-
-/// A longer text is refused, in bytes.
-pub const MOST_BYTES: usize = 1 << 20;
 
 /// A message has at most so many fields, those within one another counted wherever they occur.
 const MOST_FIELDS: usize = 10_000;
@@ -43,16 +40,11 @@ const LEAVE_OUT: &str = "take the field out of the file, and it is passed over";
 /// `message` names it, with its package and the messages around it, or without. If it is `None`, the message is the only
 /// one of the file that lies in no other, or the one that is called like the table.
 pub fn parse(text: &str, message: Option<&str>, table: &str) -> Result<(Schema, MessageLayout), TextError> {
-    if text.len() > MOST_BYTES {
-        let most = MOST_BYTES >> 20;
-        return Err(TextError::Table(format!(
-            "the text has more than {most} MiB, and is not parsed; leave in it what the message needs"
-        )));
-    }
+    check_text(text, "message")?;
     let file = protox_parse::parse("", text).map_err(|error| syntax_error(text, &error))?;
     let types = Types::of(&file)?;
-    let chosen = types.choose(&file, message, table)?;
-    let mut columns = Columns { types: &types, within: Vec::new(), fields: 0 };
+    let chosen = types.records(&file).choose(message, table)?;
+    let mut columns = Columns { types: &types, within: Vec::new(), fields: 0, enum_bytes: 0 };
     let (fields, layout) = columns.message(&chosen, 0)?;
     Ok((Schema::new(fields), layout))
 }
@@ -68,10 +60,6 @@ fn syntax_error(text: &str, error: &protox_parse::ParseError) -> TextError {
         column: before.chars().rev().take_while(|&c| c != '\n').count() + 1,
         message: format!("{error}{help}"),
     }
-}
-
-fn refused(path: &str, message: impl Into<String>) -> TextError {
-    TextError::Field { path: path.to_string(), message: message.into() }
 }
 
 /// A type that a file declares.
@@ -114,54 +102,22 @@ impl<'a> Types<'a> {
 
     fn add(&mut self, scope: &str, name: &str, declared: Declared<'a>) -> Result<String, TextError> {
         let full = joined(scope, name);
+        check_name(&full)?;
         match self.by_name.insert(full.clone(), declared) {
             None => Ok(full),
             Some(_) => Err(refused(&full, "two types have this name")),
         }
     }
 
-    /// The full name of the message that is the table.
-    fn choose(
-        &self,
-        file: &FileDescriptorProto,
-        message: Option<&str>,
-        table: &str,
-    ) -> Result<String, TextError> {
-        let outer: Vec<&str> = file.message_type.iter().map(DescriptorProto::name).collect();
-        let full = |name: &str| joined(file.package(), name);
-        let Some(wanted) = message else {
-            let called = |name: &&&str| name.eq_ignore_ascii_case(table) || ***name == message_name(table);
-            return match (outer.as_slice(), outer.iter().find(called)) {
-                ([], _) => Err(TextError::Table("the file has no message".into())),
-                ([only], _) => Ok(full(only)),
-                (_, Some(found)) => Ok(full(found)),
-                (several, None) => Err(TextError::Table(format!(
-                    "the file has several messages ({}), and none is called like the table '{table}'\n  \
-                     help: name one behind the file: --schema {table}=FILE.proto#{}",
-                    some(several),
-                    several[0]
-                ))),
-            };
-        };
-        let is_message = |name: &String| matches!(self.by_name.get(name), Some(Declared::Message(_)));
-        let wanted = wanted.trim_start_matches('.');
-        if let Some(found) = [wanted.to_string(), full(wanted)].into_iter().find(is_message) {
-            return Ok(found);
-        }
-        let ending = format!(".{wanted}");
-        let mut ends: Vec<&String> =
-            self.by_name.keys().filter(|name| name.ends_with(&ending) && is_message(name)).collect();
-        ends.sort_unstable();
-        match ends.as_slice() {
-            [only] => Ok((*only).clone()),
-            [] => Err(TextError::Table(format!(
-                "the file has no message '{wanted}'; it has {}",
-                if outer.is_empty() { "none".into() } else { some(&outer) }
-            ))),
-            several => Err(TextError::Table(format!(
-                "several messages are called '{wanted}' ({}); say which, with the messages around it",
-                some(several)
-            ))),
+    /// What the file gives names to that may be the table.
+    fn records<'f>(&self, file: &'f FileDescriptorProto) -> Records<'f> {
+        let is_message = |&(_, declared): &(&String, &Declared)| matches!(declared, Declared::Message(_));
+        Records {
+            kind: "message",
+            extension: "proto",
+            package: file.package(),
+            outer: file.message_type.iter().map(DescriptorProto::name).collect(),
+            all: self.by_name.iter().filter(is_message).map(|(name, _)| name.clone()).collect(),
         }
     }
 
@@ -186,17 +142,6 @@ impl<'a> Types<'a> {
     }
 }
 
-fn joined(scope: &str, name: &str) -> String {
-    if scope.is_empty() { name.to_string() } else { format!("{scope}.{name}") }
-}
-
-/// Some names of a list, for a message.
-fn some(names: &[impl AsRef<str>]) -> String {
-    let shown: Vec<&str> = names.iter().take(10).map(AsRef::as_ref).collect();
-    let more = if names.len() > shown.len() { ", …" } else { "" };
-    shown.join(", ") + more
-}
-
 /// Makes columns of messages.
 struct Columns<'a> {
     types: &'a Types<'a>,
@@ -204,6 +149,8 @@ struct Columns<'a> {
     within: Vec<String>,
     /// How many fields there are so far.
     fields: usize,
+    /// The bytes of the names that enums of these have.
+    enum_bytes: usize,
 }
 
 impl Columns<'_> {
@@ -219,6 +166,7 @@ impl Columns<'_> {
         let (mut fields, mut layouts): (Vec<Field>, Vec<FieldLayout>) = (Vec::new(), Vec::new());
         let (mut names, mut numbers) = (HashMap::new(), HashMap::new());
         for declared in &message.field {
+            check_name(declared.name())?;
             let path = joined(full, declared.name());
             let number = u32::try_from(declared.number()).unwrap_or_default();
             if number == 0 {
@@ -320,6 +268,7 @@ impl Columns<'_> {
     ) -> Result<(DataType, FieldKind, bool), TextError> {
         let (full, message) = match self.types.resolve(name, scope) {
             Some((_, Declared::Enum(declared))) => {
+                count_names(&mut self.enum_bytes, declared.value.iter().map(|value| value.name()), path)?;
                 return Ok((DataType::Utf8View, names_of(declared, path)?, false));
             }
             Some((full, Declared::Message(message))) => (full, message),
@@ -555,7 +504,21 @@ mod tests {
         let text = format!("syntax = \"proto3\"; message M0 {{ int32 x = 1; }} {chain}");
         assert!(columns(&text, Some("M30")).is_ok());
         assert!(refused(&text, Some("M49")).contains("more than 32 types lie within one another"));
-        let long = format!("syntax = \"proto3\"; // {}", "x".repeat(MOST_BYTES));
+        let long = format!("syntax = \"proto3\"; // {}", "x".repeat(1 << 20));
         assert!(refused(&long, None).contains("more than 1 MiB"));
+        // Names that each place keeps in which they are used.
+        let name = "n".repeat(1001);
+        for text in
+            [format!("message {name} {{ int32 a = 1; }}"), format!("message M {{ int32 {name} = 1; }}")]
+        {
+            assert!(
+                refused(&format!("syntax = \"proto3\"; {text}"), None)
+                    .contains("a name has at most 1000 bytes")
+            );
+        }
+        let values: String = (0..5000).map(|n| format!("{}{n} = {n}; ", "V".repeat(60))).collect();
+        let fields: String = (1..100).map(|n| format!("E f{n} = {n}; ")).collect();
+        let text = format!("syntax = \"proto3\"; enum E {{ {values} }} message M {{ {fields} }}");
+        assert!(refused(&text, None).contains("the names of all enums have too many bytes"));
     }
 }

@@ -2,16 +2,14 @@
 
 use super::names::{Room, Type};
 use super::syntax::{Member, MemberKind, TypeName};
-use super::{joined, refused};
 use crate::structs::Chosen;
 use crate::structs::places::{Owner, Sections};
 use crate::text::TextError;
+use crate::text::described::{joined, refused};
 
 /// A member of a struct, with its place.
 pub struct Placed<'a> {
     pub member: &'a Member,
-    /// Its name with those around it.
-    pub path: String,
     owner: Owner,
     /// The union that it is a member of, and the group or union around it.
     pub union: Option<usize>,
@@ -27,6 +25,8 @@ pub struct Placed<'a> {
 
 /// The members of one struct.
 pub struct Layouts<'a> {
+    /// The struct's name with those around it.
+    full: String,
     sections: Sections,
     pub placed: Vec<Placed<'a>>,
     /// How many members each union has that have a value.
@@ -36,26 +36,36 @@ pub struct Layouts<'a> {
 }
 
 impl<'a> Layouts<'a> {
-    /// Places the members of a struct, whose types are found so. Gives the indices of those that lie in no other.
-    pub fn of(
-        members: &'a [Member],
-        path: &str,
-        resolve: impl Fn(&TypeName) -> Result<Type, TextError>,
-    ) -> Result<(Layouts<'a>, Vec<usize>), TextError> {
+    /// The members of the struct of this name, without their places, and the indices of those that lie in no other.
+    pub fn of(members: &'a [Member], full: String) -> Result<(Layouts<'a>, Vec<usize>), TextError> {
         let (sections, placed) = (Sections::default(), Vec::new());
-        let mut layouts = Layouts { sections, placed, values: Vec::new(), numbers: Vec::new() };
-        let top = layouts.note(members, Owner::Struct, None, None, path)?;
+        let mut layouts = Layouts { full, sections, placed, values: Vec::new(), numbers: Vec::new() };
+        let top = layouts.note(members, Owner::Struct, None, None)?;
         layouts.numbers.sort_by_key(|&(number, _)| number);
-        for place in 0..layouts.numbers.len() {
-            let (number, index) = layouts.numbers[place];
+        Ok((layouts, top))
+    }
+
+    /// Gives all members their places; their types are found so.
+    pub fn place_all(
+        &mut self,
+        resolve: impl Fn(&TypeName) -> Result<Type, TextError>,
+    ) -> Result<(), TextError> {
+        for place in 0..self.numbers.len() {
+            let (number, index) = self.numbers[place];
             if usize::from(number) != place {
                 let message = format!("the number is {number}, where {place} is the next one");
-                return Err(refused(&layouts.placed[index].path, message));
+                return Err(refused(&self.path(index), message));
             }
-            layouts.choose(index);
-            layouts.place(index, &resolve)?;
+            self.choose(index);
+            self.place(index, &resolve)?;
         }
-        Ok((layouts, top))
+        Ok(())
+    }
+
+    /// The name of a member with those around it.
+    pub fn path(&self, index: usize) -> String {
+        let Placed { member, around, .. } = &self.placed[index];
+        joined(&around.map_or_else(|| self.full.clone(), |around| self.path(around)), &member.name)
     }
 
     /// When a member is there, if it is one of a union.
@@ -77,7 +87,7 @@ impl<'a> Layouts<'a> {
                 return Ok(());
             }
             let message = "the number of the union is greater than those of two members";
-            return Err(refused(&self.placed[index].path, message));
+            return Err(refused(&self.path(index), message));
         };
         let kind = resolve(type_name)?;
         let at = match kind.room() {
@@ -99,7 +109,6 @@ impl<'a> Layouts<'a> {
         owner: Owner,
         union: Option<usize>,
         around: Option<usize>,
-        path: &str,
     ) -> Result<Vec<usize>, TextError> {
         let mut noted = Vec::with_capacity(members.len());
         for member in members {
@@ -108,10 +117,8 @@ impl<'a> Layouts<'a> {
                 None => owner,
             };
             let index = self.placed.len();
-            let path = joined(path, &member.name);
             self.placed.push(Placed {
                 member,
-                path: path.clone(),
                 owner,
                 union,
                 around,
@@ -124,20 +131,20 @@ impl<'a> Layouts<'a> {
             match &member.kind {
                 MemberKind::Field { number, .. } => self.numbers.push((*number, index)),
                 MemberKind::Group(members) => {
-                    self.placed[index].children = self.note(members, owner, None, Some(index), &path)?;
+                    self.placed[index].children = self.note(members, owner, None, Some(index))?;
                 }
                 MemberKind::Union { number, members } => {
                     if union.is_some() && member.name.is_empty() {
-                        return Err(refused(&path, "a union within a union has a name"));
+                        return Err(refused(&self.path(index), "a union within a union has a name"));
                     }
                     if members.len() < 2 {
-                        return Err(refused(&path, "a union has at least two members"));
+                        return Err(refused(&self.path(index), "a union has at least two members"));
                     }
                     let own = self.sections.union(owner);
                     self.values.push(0);
                     self.numbers.extend(number.map(|number| (number, index)));
                     self.placed[index].own_union = Some(own);
-                    self.placed[index].children = self.note(members, owner, Some(own), Some(index), &path)?;
+                    self.placed[index].children = self.note(members, owner, Some(own), Some(index))?;
                 }
             }
         }

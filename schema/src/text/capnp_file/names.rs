@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::syntax::{Declaration, Kind, Member, Start, Step, TypeName};
-use super::{joined, refused};
 use crate::structs::DataKind;
 use crate::text::TextError;
+use crate::text::described::{Records, check_name, joined, refused};
 use crate::text::types::DEEPEST;
 
-/// So many names of types are looked up for a struct, and names of enums taken.
+/// So many names of types are looked up for a struct.
 const MOST_LOOKUPS: usize = 1_000_000;
 
 /// What the values of a field are.
@@ -18,6 +18,8 @@ const MOST_LOOKUPS: usize = 1_000_000;
 pub enum Type {
     Void,
     Data(DataKind),
+    /// An enum, whose names are those of [`Names::values`].
+    Enum(usize),
     Text,
     Bytes,
     List(Rc<Type>),
@@ -44,13 +46,15 @@ impl Type {
         match self {
             Type::Void => Room::None,
             Type::Data(kind) => Room::Data(kind.log_bits() as usize),
+            Type::Enum(_) => Room::Data(4),
             _ => Room::Pointer,
         }
     }
 }
 
 /// What stands for the parameters of structs.
-pub type Bound = Rc<HashMap<(usize, String), Type>>;
+/// Keys are structs, and which of their parameters.
+pub type Bound = Rc<HashMap<(usize, usize), Type>>;
 
 /// The types that a file declares. The file is the first one.
 pub struct Names<'a> {
@@ -88,6 +92,7 @@ impl<'a> Names<'a> {
                     kind: Some(&declaration.kind),
                     within: HashMap::new(),
                 });
+                check_name(&names.full(node))?;
                 if names.nodes[around].within.insert(name, node).is_some() {
                     return Err(refused(&names.full(node), "two types have this name"));
                 }
@@ -111,53 +116,34 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// The names of the values of an enum.
+    pub fn values(&self, node: usize) -> &'a [String] {
+        match self.nodes[node].kind {
+            Some(Kind::Enum(values)) => values,
+            _ => &[],
+        }
+    }
+
     fn is_struct(&self, node: usize) -> bool {
         matches!(self.nodes[node].kind, Some(Kind::Struct { .. }))
     }
 
-    /// The struct that is the table. `called` is the table's name as that of a struct.
-    pub fn choose(&self, wanted: Option<&str>, table: &str, called: &str) -> Result<usize, TextError> {
-        let structs: Vec<usize> = (0..self.nodes.len()).filter(|&node| self.is_struct(node)).collect();
-        let mut outer: Vec<usize> =
-            structs.iter().copied().filter(|&node| self.nodes[node].around == Some(0)).collect();
-        outer.sort_unstable();
-        let names = |nodes: &[usize]| {
-            let shown: Vec<String> = nodes.iter().take(10).map(|&node| self.full(node)).collect();
-            shown.join(", ") + if nodes.len() > shown.len() { ", …" } else { "" }
+    /// The struct that is the table: the one that is `wanted`, or see [`Records::choose`].
+    pub fn choose(&self, wanted: Option<&str>, table: &str) -> Result<usize, TextError> {
+        let structs = || (0..self.nodes.len()).filter(|&node| self.is_struct(node));
+        let records = Records {
+            kind: "struct",
+            extension: "capnp",
+            package: "",
+            outer: structs()
+                .filter(|&n| self.nodes[n].around == Some(0))
+                .map(|n| self.nodes[n].name)
+                .collect(),
+            all: structs().map(|node| self.full(node)).collect(),
         };
-        let Some(wanted) = wanted else {
-            let is_called = |node: &&usize| {
-                let name = self.nodes[**node].name;
-                name.eq_ignore_ascii_case(table) || name == called
-            };
-            return match (outer.as_slice(), outer.iter().find(is_called)) {
-                ([], _) => Err(TextError::Table("the file has no struct".into())),
-                (&[only], _) => Ok(only),
-                (_, Some(&found)) => Ok(found),
-                (several, None) => Err(TextError::Table(format!(
-                    "the file has several structs ({}), and none is called like the table '{table}'\n  \
-                     help: name one behind the file: --schema {table}=FILE.capnp#{}",
-                    names(several),
-                    self.full(several[0])
-                ))),
-            };
-        };
-        let wanted = wanted.trim_start_matches('.');
-        let ending = format!(".{wanted}");
-        let exact = structs.iter().copied().find(|&node| self.full(node) == wanted);
-        let ends: Vec<usize> =
-            structs.iter().copied().filter(|&node| self.full(node).ends_with(&ending)).collect();
-        match (exact, ends.as_slice()) {
-            (Some(found), _) | (None, &[found]) => Ok(found),
-            (None, []) => Err(TextError::Table(format!(
-                "the file has no struct '{wanted}'; it has {}",
-                if outer.is_empty() { "none".into() } else { names(&outer) }
-            ))),
-            (None, several) => Err(TextError::Table(format!(
-                "several structs are called '{wanted}' ({}); say which, with the structs around it",
-                names(several)
-            ))),
-        }
+        let chosen = records.choose(wanted, table)?;
+        let found = structs().zip(&records.all).find(|(_, name)| **name == chosen);
+        found.map(|(node, _)| node).ok_or_else(|| refused(&chosen, "there is no such struct"))
     }
 
     /// The type that a name means within a struct.
@@ -176,10 +162,7 @@ impl<'a> Names<'a> {
             Found::Type(found) => Ok(found),
             Found::Node(node, bound) => match self.nodes[node].kind {
                 Some(Kind::Struct { .. }) => Ok(Type::Struct(node, bound)),
-                Some(Kind::Enum(values)) => {
-                    self.count(name, values.len())?;
-                    Ok(Type::Data(DataKind::Enum(values.clone())))
-                }
+                Some(Kind::Enum(_)) => Ok(Type::Enum(node)),
                 Some(Kind::Interface) => Ok(Type::AnyPointer),
                 _ => Err(unknown(name)),
             },
@@ -258,9 +241,8 @@ impl<'a> Names<'a> {
     /// What stands for a parameter of a struct, if it has one of this name.
     fn parameter(&self, node: usize, step: &Step, bound: &Bound) -> Option<Type> {
         let Some(Kind::Struct { parameters, .. }) = self.nodes[node].kind else { return None };
-        parameters
-            .contains(&step.name)
-            .then(|| bound.get(&(node, step.name.clone())).cloned().unwrap_or(Type::AnyPointer))
+        let place = parameters.iter().position(|name| *name == step.name)?;
+        Some(bound.get(&(node, place)).cloned().unwrap_or(Type::AnyPointer))
     }
 
     /// What stands for parameters if these types stand for those of a struct.
@@ -285,10 +267,10 @@ impl<'a> Names<'a> {
             ));
         }
         let mut all = HashMap::clone(bound);
-        for (parameter, argument) in parameters.iter().zip(&step.arguments) {
+        for (place, argument) in step.arguments.iter().enumerate() {
             self.count(name, all.len())?;
             let meant = self.resolve_within(argument, scope, bound, depth + 1)?;
-            all.insert((node, parameter.clone()), meant);
+            all.insert((node, place), meant);
         }
         Ok(Rc::new(all))
     }

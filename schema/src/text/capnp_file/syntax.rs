@@ -2,6 +2,7 @@
 //! Interfaces, constants and annotations are passed over.
 
 use crate::text::TextError;
+use crate::text::described::check_name;
 use crate::text::lexer::TextPosition;
 use crate::text::types::DEEPEST;
 
@@ -274,6 +275,7 @@ impl Parser<'_> {
     fn name(&mut self, what: &str) -> Result<String, TextError> {
         match std::mem::replace(&mut self.token, Token::End) {
             Token::Name(name) => {
+                check_name(&name)?;
                 self.next()?;
                 Ok(name)
             }
