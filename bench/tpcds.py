@@ -1,8 +1,8 @@
 """TPC-DS: the 99 queries by palais and by DuckDB, over the same Parquet files: `make tpcds TPCDS="--only 14,64"`.
 
-Data and queries are those of DuckDB's extension, which comes as a Python package and needs a DuckDB of its own: the
-package is installed, and the data made, once below target/tpcds. A line tells of each query whether the answers are
-equal (ok, or empty where neither has a row), or palais differs, has refused it, or failed: by a crash or the timeout.
+Data and queries are those of DuckDB's extension (tpc.py); the data are made once below target/tpc. A line tells of each
+query whether the answers are equal (ok, or empty where neither has a row), or palais differs, has refused it, or failed:
+by a crash or the timeout.
 
 Rows have to come as ORDER BY says; rows with equal keys in any order, and of those that LIMIT cuts any. Integers,
 decimals, dates and texts are equal exactly, doubles to a relative 1e-9.
@@ -24,9 +24,9 @@ from pathlib import Path
 import duckdb
 import pyarrow
 
+from tpc import KEPT, extension
+
 HOME = Path(__file__).resolve().parent.parent
-KEPT = HOME / "target" / "tpcds"
-PACKAGES = ("duckdb==1.5.5", "duckdb-extension-tpcds==1.5.5")
 
 
 class Failure(Exception):
@@ -35,19 +35,6 @@ class Failure(Exception):
     def __init__(self, kind, reason):
         super().__init__(reason)
         self.kind = kind
-
-
-def extension(*arguments):
-    """What bench/tpcds_data.py prints in the environment of the extension, which is made if it isn't there."""
-    venv = KEPT / "venv"
-    python = venv / "bin" / "python"
-    if not (venv / ".ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, *PACKAGES], check=True)
-        (venv / ".ready").touch()
-    command = [python, HOME / "bench" / "tpcds_data.py", *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def run(args, data, query):
@@ -158,10 +145,10 @@ def main():
     parser.add_argument("--timeout", type=float, default=300, help="seconds that palais may take for a query")
     parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
-    data = KEPT / f"sf{args.scale:g}"
+    data = KEPT / f"tpcds-{args.scale:g}"
     if not data.exists():
-        extension("data", data, args.scale)
-    queries = {int(number): text for number, text in json.loads(extension("queries")).items()}
+        extension("tpcds", "data", data, args.scale)
+    queries = {int(number): text for number, text in json.loads(extension("tpcds", "queries")).items()}
     chosen = [int(number) for number in args.only.split(",")] if args.only else sorted(queries)
     connection = duckdb.connect(config={"threads": args.workers})
     for file in data.glob("*.parquet"):

@@ -17,22 +17,13 @@ from pathlib import Path
 
 import duckdb
 
+from tpc import extension
+
 HOME = Path(__file__).resolve().parent.parent
 QUERIES = HOME / "queries" / "tests" / "golden" / "tpch"
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 # The others join tables.
 OF_ONE_TABLE = (1, 6)
-
-
-def make_data(directory, scale):
-    """The tables by DuckDB's extension, one Parquet file each."""
-    directory.mkdir(parents=True)
-    with duckdb.connect() as connection:
-        connection.execute("INSTALL tpch")
-        connection.execute("LOAD tpch")
-        connection.execute(f"CALL dbgen(sf = {scale})")
-        for table in TABLES:
-            connection.execute(f"COPY {table} TO '{directory / table}.parquet' (FORMAT parquet)")
 
 
 def run(binary, data, query, workers, *more):
@@ -82,7 +73,7 @@ def main():
     args = parser.parse_args()
     data = args.data or HOME / "bench" / "data" / f"tpch-{args.scale:g}"
     if not data.exists():
-        make_data(data, args.scale)
+        extension("tpch", "data", data, args.scale)
     connection = duckdb.connect()
     for table in TABLES:
         connection.execute(f"CREATE VIEW {table} AS FROM '{data / table}.parquet'")
