@@ -5,12 +5,11 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use listening::listening;
-use process::{Finished, palais, run};
+use process::{palais, run};
 use several::{succeed, text};
 
 #[path = "support/listening.rs"]
@@ -311,42 +310,45 @@ fn strangers_at_the_ports_change_nothing() {
 
 #[test]
 fn strangers_from_the_beginning_do_not_keep_processes_apart() {
-    // Connections to every port that palais opens, as soon as it does.
+    // Connections to every port that palais opens, as soon as it does. The last process begins when there was one.
     let home = tempfile::tempdir().expect("a temporary directory can be made");
-    let stop = home.path().join("stop");
+    let (stop, met) = (home.path().join("stop"), home.path().join("met"));
+    let here = "[[host]]\naddress = \"127.0.0.1\"\n";
+    let launch = format!(
+        "[\"sh\", \"-c\", \"until [ -e {} ]; do sleep 0.01; done; exec \\\"$@\\\"\", \"sh\"]",
+        text(&met)
+    );
+    let hosts = home.path().join("hosts.toml");
+    fs::write(&hosts, format!("{here}{here}{here}launch = {launch}\n")).expect("it can be written");
     let mark = format!("PALAIS_TEST_MARK={}", home.path().display());
     let sql = "SELECT count(*), sum(range) FROM range(1000000)";
-    let met = AtomicUsize::new(0);
     thread::scope(|scope| {
-        let (stopped, marked, met) = (stop.clone(), mark.clone(), &met);
-        scope.spawn(move || {
+        scope.spawn(|| {
             let mut held = Vec::new();
-            while !stopped.exists() {
-                for port in ports_of(&marked) {
+            while !stop.exists() {
+                for port in ports_of(&mark) {
                     let near = Duration::from_millis(50);
                     if let Ok(mut socket) = TcpStream::connect_timeout(&([127, 0, 0, 1], port).into(), near) {
                         let _ = socket.write_all(b"palais\0\x01 and nothing else");
                         held.push(socket);
-                        met.fetch_add(1, Ordering::Relaxed);
+                        fs::write(&met, "").expect("it can be written");
                     }
                 }
                 held.truncate(300);
             }
         });
         let (name, value) = mark.split_once('=').expect("it has a sign");
-        // A query may be over before a stranger has found a port.
-        let all: Vec<Finished> = (0..1000)
-            .take_while(|number| *number < 10 || met.load(Ordering::Relaxed) == 0)
-            .map(|_| {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
-                run(command.args(["cluster", "run", "--local", "3", "--workers", "1", sql]).env(name, value))
-            })
-            .collect();
+        let all = [(); 10].map(|()| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
+            command.args(["cluster", "run", "--workers", "1", "--hosts", text(&hosts), sql]).env(name, value);
+            let done = run(&mut command);
+            let _ = fs::remove_file(&met);
+            done
+        });
         fs::write(&stop, "").expect("it can be written");
         for done in all {
             assert_eq!(done.code(), Some(0), "{}", done.stderr);
             assert!(done.stdout.ends_with("\n1000000,499999500000\n"), "{}", done.stdout);
         }
     });
-    assert!(met.into_inner() > 0, "strangers have connected");
 }

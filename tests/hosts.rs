@@ -17,8 +17,12 @@ mod process;
 #[path = "support/several.rs"]
 mod several;
 
-/// A query that takes long in each process.
-const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 200000000000) a";
+/// A query that takes long, and leaves the processors to others.
+const LONG: &str = concat!(
+    "SELECT count(*) FROM transform('",
+    env!("CARGO_MANIFEST_DIR"),
+    "/Cargo.toml', 'exec sleep 300', 'n BIGINT')"
+);
 
 /// How long a process may be silent whose link is busy with rows, in seconds.
 const PATIENT: &str = "120";
@@ -173,7 +177,8 @@ impl Net {
     /// Starts the long query; once it runs on all hosts `harm` is done, and the query has to end. Gives its message.
     fn harmed(&self, hosts: &Path, harm: &str) -> String {
         let done = thread::scope(|scope| {
-            let query = scope.spawn(|| palais(["cluster", "run", "--hosts", text(hosts), LONG]));
+            let query =
+                scope.spawn(|| palais(["cluster", "run", "--hosts", text(hosts), "--allow-scripts", LONG]));
             self.wait_for(1);
             // It is planned, and the processes are connected.
             thread::sleep(Duration::from_secs(1));

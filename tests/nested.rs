@@ -118,6 +118,21 @@ fn every_compression_is_read_by_others_and_gives_the_rows_back() {
 }
 
 #[test]
+fn lists_of_parquet_are_read_as_they_were_written() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let python = std::env::var("PALAIS_PYTHON").unwrap_or_else(|_| ".venv/bin/python".into());
+    let made =
+        run(Command::new(python).args(["-B", "tests/interop/lists.py"]).arg(home.path()).args(["1", "60"]));
+    assert_eq!(made.code(), Some(0), "{}", made.stderr);
+    for number in 0..60 {
+        let file = home.path().join(format!("{number}.parquet"));
+        let expected = fs::read_to_string(file.with_extension("jsonl")).expect("it was written");
+        let rows = query("SELECT * FROM $T ORDER BY k", &file, "jsonl");
+        assert!(rows == expected, "file {number} of seed 1 differs");
+    }
+}
+
+#[test]
 fn encodings_without_nested_columns_name_the_column() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let lines = home.path().join("t.jsonl");

@@ -18,6 +18,8 @@ pub struct Unnest {
     node: Node,
     schema: SchemaRef,
     current: Option<Current>,
+    /// Items that become rows as they lie, where there is nothing beside them.
+    alone: Option<ArrayRef>,
 }
 
 /// The batch at hand.
@@ -40,7 +42,7 @@ struct Span {
 impl Unnest {
     /// Gives batches of `schema`.
     pub fn new(node: Node, schema: SchemaRef) -> Unnest {
-        Unnest { node, schema, current: None }
+        Unnest { node, schema, current: None, alone: None }
     }
 }
 
@@ -78,6 +80,17 @@ impl Current {
     }
 }
 
+/// The items of lists side by side, unless a list that is NULL has some.
+fn all_items(list: &ListArray) -> Option<ArrayRef> {
+    let offsets = list.value_offsets();
+    let is_hidden = |row: usize| list.is_null(row) && list.value_length(row) > 0;
+    if list.null_count() > 0 && (0..list.len()).any(is_hidden) {
+        return None;
+    }
+    let (first, last) = (*offsets.first()? as usize, *offsets.last()? as usize);
+    Some(list.values().slice(first, last - first))
+}
+
 /// The items of spans as a column. Those that lie side by side are not copied.
 fn items(values: &ArrayRef, spans: &[Span]) -> Result<ArrayRef> {
     let has = || spans.iter().filter(|span| span.items > 0);
@@ -102,7 +115,14 @@ impl Operator for Unnest {
     fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
         let batch = rows_of(&given).clone();
         let width = batch.num_columns() - self.node.lists;
-        let lists = batch.columns()[width..].iter().map(|list| list.as_list::<i32>().clone()).collect();
+        let lists: Vec<ListArray> =
+            batch.columns()[width..].iter().map(|list| list.as_list::<i32>().clone()).collect();
+        if let ([list], 0, Node { place: false, keeps: false, .. }) = (&lists[..], width, &self.node)
+            && let Some(items) = all_items(list)
+        {
+            self.alone = Some(items);
+            return Ok(());
+        }
         self.current = Some(Current { batch, lists, row: 0, given: 0 });
         Ok(())
     }
@@ -112,6 +132,15 @@ impl Operator for Unnest {
     }
 
     fn pull(&mut self) -> Result<Pull> {
+        if let Some(items) = self.alone.take() {
+            let rows = items.len().min(BATCH_ROWS);
+            if rows == 0 {
+                return Ok(Pull::Empty);
+            }
+            self.alone = Some(items.slice(rows, items.len() - rows));
+            let batch = batch_of(&self.schema, vec![items.slice(0, rows)], rows)?;
+            return Ok(Pull::Batch(ExchangeBatch::from(batch)));
+        }
         let Some(current) = &mut self.current else { return Ok(Pull::Empty) };
         let (rows, places, spans) = current.next(self.node.keeps);
         if rows.is_empty() {
@@ -191,6 +220,39 @@ mod tests {
         assert_eq!(kept[0], [Some(0), Some(1), Some(2)]);
         assert_eq!(kept[1], [None, None, Some(4)]);
         assert_eq!(kept[2], [None, None, Some(1)]);
+    }
+
+    #[test]
+    fn items_with_nothing_beside_them_are_given_as_they_lie() {
+        let values: Vec<Option<i64>> = (0..2 * BATCH_ROWS as i64).map(Some).collect();
+        let long =
+            list(vec![Some(vec![Some(-1)]), None, Some(vec![]), Some(values.clone()), Some(vec![None])]);
+        // A NULL with items below it.
+        let below = long.as_list::<i32>();
+        let nulls = arrow_buffer::NullBuffer::from(vec![true, true, true, true, false]);
+        let DataType::List(item) = below.data_type() else { panic!("a list") };
+        let hidden =
+            ListArray::new(item.clone(), below.offsets().clone(), below.values().clone(), Some(nulls));
+        let expected = [&[Some(-1)][..], &values, &[None]].concat();
+        for (list, expected) in [
+            (long.slice(0, 5), &expected[..]),
+            (long.slice(1, 3), &values[..]),
+            (Arc::new(hidden) as ArrayRef, &expected[..expected.len() - 1]),
+        ] {
+            let field = |name: &str, data_type: &DataType| Field::new(name, data_type.clone(), true);
+            let given = Schema::new(vec![field("l", list.data_type())]);
+            let made = Schema::new(vec![field("x", &DataType::Int64)]);
+            let node = Node { lists: 1, place: false, keeps: false };
+            let mut operator = Unnest::new(node, Arc::new(made));
+            let batch = RecordBatch::try_new(Arc::new(given), vec![list]).unwrap();
+            operator.push(0, ExchangeBatch::from(batch)).unwrap();
+            let mut all = Vec::new();
+            while let Pull::Batch(given) = operator.pull().unwrap() {
+                assert!(rows_of(&given).num_rows() <= BATCH_ROWS);
+                all.extend(rows_of(&given).column(0).as_primitive::<Int64Type>().iter());
+            }
+            assert_eq!(all, expected);
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! - [`footer`]: the footer, parsed once a file, and the types in which its columns are read.
 //! - `inspect`: what lies in a file, for people; [`facts`]: what footers tell, as rows.
 //! - [`interval`]: INTERVAL, which the crate does not read whole.
+//! - `row_groups`: row groups with columns of lists; `lists`: such a column, of its items and of the lists around them;
+//!   `levels`: which items a list has; `chunks`: the pages of a column, without snappy and without the levels of a list.
 //! - [`prune`]: row groups that a scan can't want, by their statistics.
 //! - `depth`: how deep a schema is nested, looked at before the crate makes a tree of it.
 //! - `pages`: what page headers claim, checked before the crate believes it.
@@ -11,14 +13,18 @@
 //! - `thrift`: as much of Thrift as is looked at before.
 //! - [`write`]: row groups encoded in parallel and appended in order.
 
+mod chunks;
 mod depth;
 pub mod facts;
 pub mod footer;
 mod inspect;
 pub mod interval;
+mod levels;
+mod lists;
 mod pages;
 pub mod prune;
 pub mod read;
+mod row_groups;
 pub mod select;
 mod thrift;
 pub mod write;

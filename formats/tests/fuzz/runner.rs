@@ -1,7 +1,7 @@
 //! Fuzzing without a fuzzer: each target of a package's `fuzz/targets` is given the files of `fuzz/seeds`, and then some
 //! seconds of bytes that were made of these.
 //!
-//! `FUZZ_SECONDS` says how many seconds each target has (3), `FUZZ_TARGET` names one target, `FUZZ_SEED` is a number
+//! `FUZZ_SECONDS` says how many seconds each target has (1), `FUZZ_TARGET` names one target, `FUZZ_SEED` is a number
 //! from which other changes follow. The same numbers try the same bytes, as many of them as there is time for. What was
 //! wrong is left in a file which the message names: put it into the target's directory of `fuzz/seeds` and mend the code.
 //! `make fuzz` runs the same targets under `cargo fuzz`, which finds more.
@@ -114,7 +114,7 @@ fn try_all() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    let (seconds, seed) = (number("FUZZ_SECONDS", 3), number("FUZZ_SEED", 0));
+    let (seconds, seed) = (number("FUZZ_SECONDS", 1), number("FUZZ_SEED", 0));
     let queue = Mutex::new(TARGETS.iter().map(|(target, _)| *target).filter(|target| is_chosen(target)));
     let next = || queue.lock().ok()?.next();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

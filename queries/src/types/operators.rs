@@ -149,6 +149,9 @@ impl Types {
             }
             _ => {}
         }
+        if matches!(op, Operator::Modulo | Operator::Divide) {
+            (left, right) = unsigned(left, right);
+        }
         let (l, r) = (&left.data_type, &right.data_type);
         if l == r && (l.is_integer() || l.is_floating()) {
             return Ok(self.operation(left, op, right, None));
@@ -208,5 +211,20 @@ impl Types {
             return Expr::null(&data_type);
         }
         self.folded(Expr { kind: Kind::Binary(op, Box::new(left), Box::new(right)), data_type })
+    }
+}
+
+/// A literal that is not negative beside an unsigned integer of 64 bits as such a one, so that the quotient and what is
+/// left of it are no decimals.
+fn unsigned(left: Expr, right: Expr) -> (Expr, Expr) {
+    let literal = |e: &Expr| match e.as_literal() {
+        Some(ScalarValue::Int64(Some(value))) => u64::try_from(*value).ok(),
+        _ => None,
+    };
+    let as_literal = |value| Expr::literal(ScalarValue::UInt64(Some(value)));
+    match (literal(&left), literal(&right)) {
+        (_, Some(value)) if left.data_type == DataType::UInt64 => (left, as_literal(value)),
+        (Some(value), _) if right.data_type == DataType::UInt64 => (as_literal(value), right),
+        _ => (left, right),
     }
 }
