@@ -5,6 +5,7 @@
 //! around them, are the definition levels of those that are there.
 
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// The definition levels of a leaf below a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,10 +113,12 @@ pub fn take_apart(
         && (depth.item..=depth.value).contains(&level)
     {
         if let Some(rows) = rows {
+            ask(count, BYTES_OF_A_ROW)?;
             rows.add_full(repetition, count)?;
         }
         return Ok(items(&[(level - depth.item, count)], depth, count));
     }
+    ask(count, BYTES_OF_A_LEVEL)?;
     let definition = unpacked(definition, width, count)?;
     if let Some(rows) = rows {
         let repetition = unpacked(repetition, 1, count)?;
@@ -145,6 +148,16 @@ pub fn take_apart(
         }
     }
     Ok(items(&kept, depth, total))
+}
+
+/// The most bytes that a level takes in [`Rows`], and with all that is made of it on the way.
+const BYTES_OF_A_ROW: u64 = 4;
+const BYTES_OF_A_LEVEL: u64 = 32;
+
+/// Asks for the memory of levels. Any number of them may be one run of some bytes.
+fn ask(levels: usize, bytes: u64) -> Result<()> {
+    let bytes = (levels as u64).saturating_mul(bytes);
+    memory::ask(bytes, || format!("the levels of a page of lists, {levels}, take {bytes} bytes"))
 }
 
 /// Items with these definition levels, each so many times on end.

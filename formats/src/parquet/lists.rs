@@ -53,6 +53,9 @@ impl List {
             Some(Depth { item: item_level, value })
         };
         let depths = leaves.clone().map(depth).collect::<Option<_>>()?;
+        if groups.is_empty() {
+            return None;
+        }
         // The levels of old files may be in an encoding that is not read here.
         let chunks = footer.parquet().row_groups().get(groups.clone())?;
         let mut chunks =
@@ -65,6 +68,18 @@ impl List {
         let alone = SchemaDescriptor::new(Arc::new(alone));
         let hint = Fields::from(vec![item.clone()]);
         let levels = parquet_to_arrow_field_levels(&alone, ProjectionMask::all(), Some(&hint)).ok()?;
+        // Without the list around them the crate might read them as another type.
+        let nothing = Chunks {
+            metadata: footer.arrow().metadata().clone(),
+            group: groups.start,
+            first: leaves.start,
+            bytes: vec![Some(Bytes::new()); leaves.len()],
+            below: None,
+        };
+        let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &nothing, 1, None).ok()?;
+        if reader.schema().field(0).data_type() != item.data_type() {
+            return None;
+        }
         Some(List { leaves, depths, levels, item: item.clone() })
     }
 
@@ -87,9 +102,6 @@ impl List {
         let items =
             ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &chunks, batch_rows, None)
                 .map_err(bad)?;
-        if items.schema().field(0).data_type() != self.item.data_type() {
-            return Err(Error::corrupt("not valid Parquet: the items of a list are of two types"));
-        }
         let (item, most) = (self.item.clone(), batch_rows);
         Ok(Lists {
             items,
@@ -252,6 +264,27 @@ impl Lists {
             [] => Ok(arrow_array::new_empty_array(self.item.data_type())),
             [part] => Ok(part.clone()),
             _ => concat(&parts.iter().map(|part| part.as_ref()).collect::<Vec<_>>()).map_err(bad),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::FileEntry;
+
+    use super::*;
+
+    #[test]
+    fn lists_of_values_and_structs_are_read_here() {
+        for name in ["lists-first-version", "lists-second-version"] {
+            let path = format!("{}/fuzz/seeds/parquet/{name}", env!("CARGO_MANIFEST_DIR"));
+            let bytes = std::fs::metadata(&path).unwrap().len();
+            let footer = Footer::open(&FileEntry::new(&path, bytes, 0)).unwrap();
+            let columns = footer.schema().fields().iter().enumerate();
+            let own =
+                columns.filter(|(column, _)| List::of(&footer, *column, &(0..footer.groups())).is_some());
+            let own: Vec<&str> = own.map(|(_, field)| field.name().as_str()).collect();
+            assert_eq!(own, ["l", "t", "s"], "but for a number and lists of lists");
         }
     }
 }
