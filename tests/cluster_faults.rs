@@ -338,15 +338,22 @@ fn strangers_from_the_beginning_do_not_keep_processes_apart() {
             }
         });
         let (name, value) = mark.split_once('=').expect("it has a sign");
-        let all = [(); 10].map(|()| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
-            command.args(["cluster", "run", "--workers", "1", "--hosts", text(&hosts), sql]).env(name, value);
-            let done = run(&mut command);
-            let _ = fs::remove_file(&met);
-            done
+        let (hosts, met) = (&hosts, &met);
+        let queries = scope.spawn(move || {
+            [(); 10].map(|()| {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
+                command
+                    .args(["cluster", "run", "--workers", "1", "--hosts", text(hosts), sql])
+                    .env(name, value);
+                let done = run(&mut command);
+                let _ = fs::remove_file(met);
+                done
+            })
         });
+        let all = queries.join();
+        // However they have ended, or the strangers would go on for ever.
         fs::write(&stop, "").expect("it can be written");
-        for done in all {
+        for done in all.expect("all queries end") {
             assert_eq!(done.code(), Some(0), "{}", done.stderr);
             assert!(done.stdout.ends_with("\n1000000,499999500000\n"), "{}", done.stdout);
         }
