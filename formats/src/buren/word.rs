@@ -93,11 +93,6 @@ pub fn words<W: Word>(bytes: &Buffer) -> ScalarBuffer<W> {
     ScalarBuffer::new(bytes, 0, length)
 }
 
-/// The bits that a number needs.
-pub fn bits(number: u64) -> usize {
-    (u64::BITS - number.leading_zeros()) as usize
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

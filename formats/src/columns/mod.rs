@@ -6,11 +6,13 @@
 //! - [`tail`]: the end of a file, where footers lie.
 //! - [`adapt`]: columns as a file has them to the columns that a scan wants.
 //! - [`bounds`]: zone maps against what a scan wants.
+//! - [`bits`]: numbers of some bits each.
 //! - [`facts`]: what footers say of values, for estimates.
 //! - [`groups`]: row groups to morsels.
 //! - [`guard`]: panics of other people's decoders become errors.
 
 pub mod adapt;
+pub mod bits;
 pub mod bounds;
 pub mod facts;
 pub mod groups;

@@ -4,7 +4,6 @@
 //! unpacked here, into memory that the pages before have left: one of ten megabytes, as DuckDB writes them, costs as much
 //! to clear and to map as to unpack. And pages of a list's items lose the levels of the list.
 
-use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,6 +19,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use snap::raw::{Decoder, decompress_len};
 
 use super::levels::{Depth, Rows, take_apart};
+use super::room::Room;
 use crate::memory;
 
 /// The leaves of a list below its top, and where its rows are gathered.
@@ -188,9 +188,9 @@ impl Body {
         memory::ask(len as u64, || format!("a page of {} bytes unpacks to {len}", bytes.len()))
             .map_err(external)?;
         let mut room = Room::of(plain + len);
-        room.0[..plain].copy_from_slice(levels);
+        room.bytes()[..plain].copy_from_slice(levels);
         if !packed.is_empty() {
-            Decoder::new().decompress(packed, &mut room.0[plain..plain + len]).map_err(external)?;
+            Decoder::new().decompress(packed, &mut room.bytes()[plain..plain + len]).map_err(external)?;
         }
         Ok(Body::Own(room, plain + len))
     }
@@ -198,7 +198,7 @@ impl Body {
     fn bytes(&self) -> &[u8] {
         match self {
             Body::Given(bytes) => bytes,
-            Body::Own(room, len) => &room.0[..*len],
+            Body::Own(room, len) => &room.as_ref()[..*len],
         }
     }
 
@@ -213,7 +213,7 @@ impl Body {
     fn behind(self, before: &[u8], from: usize) -> Bytes {
         match (self, from.checked_sub(before.len())) {
             (Body::Own(mut room, len), Some(at)) => {
-                room.0[at..from].copy_from_slice(before);
+                room.bytes()[at..from].copy_from_slice(before);
                 Bytes::from_owner(room).slice(at..len)
             }
             (body, _) if before.is_empty() => body.freeze().slice(from..),
@@ -326,50 +326,5 @@ impl ChunkReader for Chunk {
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         Ok(self.bytes.slice(self.range(start, length)?))
-    }
-}
-
-/// The most bytes of memory that a thread keeps for the next pages.
-const KEPT: usize = 24 << 20;
-
-thread_local! {
-    static LEFT: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Memory for a page. When it is dropped, another page gets it.
-struct Room(Vec<u8>);
-
-impl Room {
-    /// At least so many bytes, which hold whatever they held.
-    fn of(bytes: usize) -> Room {
-        let mut room = LEFT.with_borrow_mut(|left| {
-            let fits = left.iter().position(|room| room.len() >= bytes);
-            fits.or(left.len().checked_sub(1)).map(|place| left.swap_remove(place)).unwrap_or_default()
-        });
-        if room.len() < bytes {
-            // What it held need not be moved.
-            room.clear();
-            room.resize(bytes, 0);
-        }
-        Room(room)
-    }
-}
-
-impl AsRef<[u8]> for Room {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        let room = std::mem::take(&mut self.0);
-        // A thread that ends keeps nothing.
-        let _ = LEFT.try_with(|left| {
-            let mut left = left.borrow_mut();
-            if left.iter().chain([&room]).map(Vec::capacity).sum::<usize>() <= KEPT {
-                left.push(room);
-            }
-        });
     }
 }

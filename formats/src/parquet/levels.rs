@@ -4,6 +4,7 @@
 //! much of the way to the value is there (Melnik and others, Dremel, 2010). What is left for the items, without the list
 //! around them, are the definition levels of those that are there.
 
+use crate::columns::bits;
 use crate::error::{Error, Result};
 use crate::memory;
 
@@ -106,7 +107,7 @@ pub fn take_apart(
     depth: Depth,
     rows: Option<&mut Rows>,
 ) -> Result<Items> {
-    let width = bits(depth.value);
+    let width = width_of(depth.value);
     let all = runs(definition, width, count).next().transpose()?;
     if let Some(Run::Same { level, count: same }) = all
         && same == count
@@ -165,12 +166,12 @@ fn items(levels: &[(u16, usize)], depth: Depth, count: usize) -> Items {
     let most = depth.value - depth.item;
     let nulls = levels.iter().filter(|(level, _)| *level < most).map(|(_, count)| count).sum();
     let mut bytes = Vec::new();
-    let width = bits(most);
+    let width = width_of(most);
     if width > 0 {
         match levels {
             [(level, count)] => {
                 varint((*count as u64) << 1, &mut bytes);
-                bytes.extend(&level.to_le_bytes()[..usize::from(width).div_ceil(8)]);
+                bytes.extend(&level.to_le_bytes()[..width.div_ceil(8)]);
             }
             _ => pack(
                 levels.iter().flat_map(|(level, count)| std::iter::repeat_n(*level, *count)),
@@ -184,23 +185,11 @@ fn items(levels: &[(u16, usize)], depth: Depth, count: usize) -> Items {
 }
 
 /// Writes levels of so many bits as one run of packed ones.
-fn pack(levels: impl Iterator<Item = u16>, count: usize, width: u8, bytes: &mut Vec<u8>) {
+fn pack(levels: impl Iterator<Item = u16>, count: usize, width: usize, bytes: &mut Vec<u8>) {
     let groups = count.div_ceil(8);
     varint((groups as u64) << 1 | 1, bytes);
-    let end = bytes.len() + groups * usize::from(width);
-    let (mut held, mut filled) = (0_u64, 0);
-    for level in levels {
-        held |= u64::from(level) << filled;
-        filled += u32::from(width);
-        while filled >= 8 {
-            bytes.push(held as u8);
-            held >>= 8;
-            filled -= 8;
-        }
-    }
-    if filled > 0 {
-        bytes.push(held as u8);
-    }
+    let end = bytes.len() + groups * width;
+    bits::pack(levels.map(u64::from), width, bytes);
     bytes.resize(end, 0);
 }
 
@@ -213,8 +202,8 @@ fn varint(mut number: u64, bytes: &mut Vec<u8>) {
 }
 
 /// The bits that hold a level of at most `most`.
-fn bits(most: u16) -> u8 {
-    (u16::BITS - most.leading_zeros()) as u8
+fn width_of(most: u16) -> usize {
+    bits::bits(u64::from(most))
 }
 
 /// Levels side by side.
@@ -226,13 +215,13 @@ enum Run<'a> {
 }
 
 /// The runs of `count` levels of so many bits (Parquet, Encodings, RLE). Levels that are missing are an error.
-fn runs(bytes: &[u8], width: u8, count: usize) -> Runs<'_> {
+fn runs(bytes: &[u8], width: usize, count: usize) -> Runs<'_> {
     Runs { bytes, width, left: count }
 }
 
 struct Runs<'a> {
     bytes: &'a [u8],
-    width: u8,
+    width: usize,
     /// How many levels are to come.
     left: usize,
 }
@@ -258,13 +247,13 @@ impl<'a> Runs<'a> {
         if header & 1 == 1 {
             let count = total.checked_mul(8)?.min(self.left);
             // The last run may be cut behind its last level.
-            let needed = (count * usize::from(self.width)).div_ceil(8);
-            let held = total.checked_mul(usize::from(self.width))?.min(self.bytes.len());
+            let needed = (count * self.width).div_ceil(8);
+            let held = total.checked_mul(self.width)?.min(self.bytes.len());
             let (packed, rest) = self.bytes.split_at(held);
             self.bytes = rest;
             return (packed.len() >= needed).then_some(Run::Packed { bytes: packed, count });
         }
-        let (level, rest) = self.bytes.split_at_checked(usize::from(self.width).div_ceil(8))?;
+        let (level, rest) = self.bytes.split_at_checked(self.width.div_ceil(8))?;
         self.bytes = rest;
         let level = level.iter().rev().fold(0, |level, byte| level << 8 | u16::from(*byte));
         Some(Run::Same { level, count: total.min(self.left) })
@@ -292,12 +281,13 @@ impl<'a> Iterator for Runs<'a> {
 }
 
 /// The levels of runs, one by one.
-fn unpacked(bytes: &[u8], width: u8, count: usize) -> Result<Vec<u16>> {
+fn unpacked(bytes: &[u8], width: usize, count: usize) -> Result<Vec<u16>> {
     let mut levels = Vec::new();
     for run in runs(bytes, width, count) {
         match run? {
             Run::Same { level, count } => levels.extend(std::iter::repeat_n(level, count)),
             Run::Packed { bytes, count } => {
+                // At most 16 bits, so that 32 hold what is left over too.
                 let (mut held, mut filled, mut bytes) = (0_u32, 0, bytes.iter());
                 let mask = (1_u32 << width) - 1;
                 for _ in 0..count {
@@ -325,7 +315,7 @@ mod tests {
 
     const DEPTH: Depth = Depth { item: 2, value: 3 };
 
-    fn packed(levels: &[u16], width: u8) -> Vec<u8> {
+    fn packed(levels: &[u16], width: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         pack(levels.iter().copied(), levels.len(), width, &mut bytes);
         bytes
@@ -404,7 +394,7 @@ mod tests {
 
     #[test]
     fn levels_are_packed_and_unpacked() {
-        for width in 1..=16_u8 {
+        for width in 1..=16_usize {
             for count in [0, 1, 7, 8, 9, 100] {
                 let levels: Vec<u16> =
                     (0..count).map(|i| (i as u32 * 40_503 % (1 << width)) as u16).collect();

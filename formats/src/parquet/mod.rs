@@ -5,6 +5,7 @@
 //! - [`interval`]: INTERVAL, which the crate does not read whole.
 //! - `row_groups`: row groups with columns of lists; `lists`: such a column, of its items and of the lists around them;
 //!   `levels`: which items a list has; `chunks`: the pages of a column, without snappy and without the levels of a list.
+//! - `room`: memory for unpacked pages.
 //! - [`prune`]: row groups that a scan can't want, by their statistics.
 //! - `depth`: how deep a schema is nested, looked at before the crate makes a tree of it.
 //! - `pages`: what page headers claim, checked before the crate believes it.
@@ -24,6 +25,7 @@ mod lists;
 mod pages;
 pub mod prune;
 pub mod read;
+mod room;
 mod row_groups;
 pub mod select;
 mod thrift;

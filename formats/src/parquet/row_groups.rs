@@ -151,11 +151,7 @@ impl Group {
                 Some(decoded) => decoded,
                 None => match others.next() {
                     Some(batch) => batch.map_err(bad)?,
-                    None => {
-                        return Err(Error::corrupt(
-                            "not valid Parquet: columns have different numbers of rows",
-                        ));
-                    }
+                    None => return Err(uneven()),
                 },
             };
             rows = rows.min(decoded.num_rows());

@@ -4,8 +4,9 @@ use arrow_buffer::ToByteSlice;
 use hashbrown::HashSet;
 
 use super::super::compress::Codec;
-use super::super::word::{BLOCK, Word, bits};
+use super::super::word::{BLOCK, Word};
 use super::packed::{self, Plan};
+use crate::columns::bits::bits;
 use crate::error::Result;
 
 /// The values that are looked at, where it takes more than a pass over all of them.

@@ -19,7 +19,8 @@
 use arrow_buffer::{Buffer, ScalarBuffer};
 
 use super::super::chunk::{Sink, Source};
-use super::super::word::{BLOCK, Word, bits, words};
+use super::super::word::{BLOCK, Word, words};
+use crate::columns::bits::{bits, pack};
 use crate::error::Result;
 
 /// Set in a block's width if it holds deltas.
@@ -97,28 +98,11 @@ pub fn put<W: Word>(values: &[W], plans: &[Plan<W>], sink: &mut Sink) -> Result<
         };
         match <&[W; BLOCK]>::try_from(&*offsets) {
             Ok(full) => W::pack(plan.width, base, full, &mut data),
-            Err(_) => stream(offsets.iter().map(|v| v.minus(base).wide()), plan.width, &mut data),
+            Err(_) => pack(offsets.iter().map(|v| v.minus(base).wide()), plan.width, &mut data),
         }
     }
     sink.buffer(&heads)?;
     sink.buffer(&data)
-}
-
-/// Numbers of `width` bits one after the other, low bits first.
-fn stream(numbers: impl Iterator<Item = u64>, width: usize, out: &mut Vec<u8>) {
-    let (mut word, mut filled) = (0u128, 0);
-    for number in numbers {
-        word |= u128::from(number) << filled;
-        filled += width;
-        while filled >= 8 {
-            out.push(word as u8);
-            word >>= 8;
-            filled -= 8;
-        }
-    }
-    if filled > 0 {
-        out.push(word as u8);
-    }
 }
 
 /// Packed integers that are read block by block.
@@ -199,7 +183,7 @@ impl<W: Word> Packed<W> {
             let start = start / W::BYTES;
             W::unpack(plan.width, base, &self.words[start..start + 128 * plan.width / W::BYTES], out);
         } else {
-            unstream(&self.data[start..], plan.width, &mut out[..left]);
+            unpack(&self.data[start..], plan.width, &mut out[..left]);
             out[..left].iter_mut().for_each(|v| *v = v.plus(base));
         }
         if plan.step.is_some() {
@@ -220,8 +204,8 @@ impl<W: Word> Packed<W> {
     }
 }
 
-/// Reads what [`stream`] wrote. Bytes that are missing are zeros.
-fn unstream<W: Word>(bytes: &[u8], width: usize, out: &mut [W]) {
+/// Reads what [`pack`] wrote. Bytes that are missing are zeros.
+fn unpack<W: Word>(bytes: &[u8], width: usize, out: &mut [W]) {
     let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
     let (mut word, mut filled) = (0u128, 0);
     let mut bytes = bytes.iter();

@@ -6,10 +6,10 @@ use hashbrown::HashSet;
 use super::super::chunk::Sink;
 use super::super::compress::Codec;
 use super::super::integers::encode::put as put_integers;
-use super::super::word::bits;
 use super::dictionary::distinct;
 use super::letters::{Alphabet, MOST_LETTERS, MOST_SYMBOLS, bits_of_four, histogram};
 use super::{addresses, symbols, tag};
+use crate::columns::bits::bits;
 use crate::error::Result;
 
 /// Values are looked at in so many runs from all over, of at most as many values.

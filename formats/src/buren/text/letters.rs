@@ -11,7 +11,7 @@
 
 use arrow_buffer::Buffer;
 
-use super::super::word::bits;
+use crate::columns::bits::bits;
 
 /// The most symbols: the table of their pairs has 18 KiB.
 pub const MOST_SYMBOLS: usize = 96;
