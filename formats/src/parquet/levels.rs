@@ -6,7 +6,6 @@
 
 use crate::columns::bits;
 use crate::error::{Error, Result};
-use crate::memory;
 
 /// The definition levels of a leaf below a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +69,8 @@ impl Rows {
                     }
                     at += count;
                 }
-                Run::Same { count, .. } => at += count,
+                Run::Same { level: 1, count } => at += count,
+                Run::Same { .. } => return Err(damaged("a repetition level that is too high")),
                 Run::Packed { bytes, count } => {
                     let words = bytes.chunks(8).map(|chunk| {
                         let mut word = [0; 8];
@@ -96,6 +96,10 @@ impl Rows {
     }
 }
 
+/// The most bytes that a level takes in [`Rows`], and on the way to its [`Items`]. Any number of them may be one run of some
+/// bytes, so that who unpacks a page asks for them.
+pub const BYTES: i64 = 10;
+
 /// Takes the levels of a page apart: `count` of each. Adds its lists to `rows`, if they are wanted.
 ///
 /// # Errors
@@ -114,12 +118,11 @@ pub fn take_apart(
         && (depth.item..=depth.value).contains(&level)
     {
         if let Some(rows) = rows {
-            ask(count, BYTES_OF_A_ROW)?;
             rows.add_full(repetition, count)?;
         }
-        return Ok(items(&[(level - depth.item, count)], depth, count));
+        let nulls = if level < depth.value { count } else { 0 };
+        return Ok(items(std::iter::repeat_n(level - depth.item, count), count, nulls, depth));
     }
-    ask(count, BYTES_OF_A_LEVEL)?;
     let definition = unpacked(definition, width, count)?;
     if let Some(rows) = rows {
         let repetition = unpacked(repetition, 1, count)?;
@@ -130,6 +133,8 @@ pub fn take_apart(
                     rows.nulls.push(rows.counts.len());
                 }
                 rows.begin();
+            } else if *repetition > 1 {
+                return Err(damaged("a repetition level that is too high"));
             } else if !is_item {
                 return Err(damaged("a list that goes on without an item"));
             }
@@ -139,49 +144,28 @@ pub fn take_apart(
     if definition.iter().any(|level| *level > depth.value) {
         return Err(damaged("a definition level that is too high"));
     }
-    let mut kept: Vec<(u16, usize)> = Vec::new();
-    let mut total = 0;
-    for level in definition.iter().filter_map(|level| level.checked_sub(depth.item)) {
-        total += 1;
-        match kept.last_mut() {
-            Some((last, count)) if *last == level => *count += 1,
-            _ => kept.push((level, 1)),
-        }
-    }
-    Ok(items(&kept, depth, total))
+    let levels = definition.iter().filter_map(|level| level.checked_sub(depth.item));
+    let (count, values) =
+        (levels.clone().count(), definition.iter().filter(|level| **level == depth.value).count());
+    Ok(items(levels, count, count - values, depth))
 }
 
-/// The most bytes that a level takes in [`Rows`], and with all that is made of it on the way.
-const BYTES_OF_A_ROW: u64 = 4;
-const BYTES_OF_A_LEVEL: u64 = 32;
-
-/// Asks for the memory of levels. Any number of them may be one run of some bytes.
-fn ask(levels: usize, bytes: u64) -> Result<()> {
-    let bytes = (levels as u64).saturating_mul(bytes);
-    memory::ask(bytes, || format!("the levels of a page of lists, {levels}, take {bytes} bytes"))
-}
-
-/// Items with these definition levels, each so many times on end.
-fn items(levels: &[(u16, usize)], depth: Depth, count: usize) -> Items {
-    let most = depth.value - depth.item;
-    let nulls = levels.iter().filter(|(level, _)| *level < most).map(|(_, count)| count).sum();
+/// So many items with these definition levels, of which so many have no value.
+fn items(mut levels: impl Iterator<Item = u16> + Clone, count: usize, nulls: usize, depth: Depth) -> Items {
+    let width = width_of(depth.value - depth.item);
     let mut bytes = Vec::new();
-    let width = width_of(most);
-    if width > 0 {
-        match levels {
-            [(level, count)] => {
-                varint((*count as u64) << 1, &mut bytes);
-                bytes.extend(&level.to_le_bytes()[..width.div_ceil(8)]);
-            }
-            _ => pack(
-                levels.iter().flat_map(|(level, count)| std::iter::repeat_n(*level, *count)),
-                count,
-                width,
-                &mut bytes,
-            ),
-        }
+    if width > 0 && (nulls == 0 || nulls == count && is_same(levels.clone())) {
+        varint((count as u64) << 1, &mut bytes);
+        let level = levels.next().unwrap_or(0);
+        bytes.extend(&level.to_le_bytes()[..width.div_ceil(8)]);
+    } else if width > 0 {
+        pack(levels, count, width, &mut bytes);
     }
     Items { count, nulls, levels: bytes }
+}
+
+fn is_same(mut levels: impl Iterator<Item = u16>) -> bool {
+    levels.next().is_none_or(|first| levels.all(|level| level == first))
 }
 
 /// Writes levels of so many bits as one run of packed ones.
@@ -388,6 +372,8 @@ mod tests {
         assert!(error(&same(0, 1), &same(3, 2), 2).contains("cut short"));
         assert!(error(&[0, 0], &same(3, 2), 2).contains("cut short"), "a run of nothing");
         assert!(error(&[255; 9], &same(3, 2), 2).contains("cut short"));
+        assert!(error(&[same(0, 1), same(2, 1)].concat(), &same(3, 2), 2).contains("too high"));
+        assert!(error(&[same(0, 1), same(2, 1)].concat(), &packed(&[3, 2], 2), 2).contains("too high"));
         let high = Depth { item: 2, value: 4 };
         assert!(take_apart(&same(0, 2), &packed(&[5, 4], 3), 2, high, None).is_err());
     }

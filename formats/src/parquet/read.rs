@@ -14,7 +14,7 @@ use parquet::basic::Compression;
 
 use super::footer::Footer;
 use super::row_groups::{Decoded, Groups};
-use super::{bad, interval, pages, select};
+use super::{bad, interval, levels, pages, select};
 use crate::columns::adapt::Adapter;
 use crate::columns::guard::guarded;
 use crate::columns::tail::cut_short;
@@ -49,6 +49,14 @@ impl Decoder {
                 DecodeResult::Finished => Decoded::Nothing,
             }),
             Decoder::Lists(groups) => groups.decode(),
+        }
+    }
+
+    /// The bytes that are made of a value before it is decoded.
+    fn bytes_a_value(&self) -> i64 {
+        match self {
+            Decoder::Crate(_) => 0,
+            Decoder::Lists(_) => levels::BYTES,
         }
     }
 
@@ -123,7 +131,7 @@ impl FileReader for Reader {
         // A part of a chunk, told by a page index, is a run of whole pages as well.
         let holds = |chunk: &Range<u64>| chunk.start <= range.start && range.end <= chunk.end;
         if let Some((_, compression)) = self.chunks.iter().find(|(chunk, _)| holds(chunk)) {
-            pages::check(*compression, &bytes)?;
+            pages::check(*compression, self.decoder.bytes_a_value(), &bytes)?;
         }
         guarded(|| self.decoder.give(range, bytes))
     }
