@@ -168,7 +168,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Walks over a value, and gives the place behind it.
-    fn value(&mut self, at: usize, depth: usize) -> Option<usize> {
+    pub fn value(&mut self, at: usize, depth: usize) -> Option<usize> {
         match self.peek(at) {
             Some(b'"') => self.string(at + 1),
             Some(b'-' | b'0'..=b'9') => self.number(at),
@@ -215,7 +215,7 @@ impl<'a> Cursor<'a> {
 
     /// Walks to behind the closing quote of a string.
     #[inline(always)]
-    fn string(&mut self, at: usize) -> Option<usize> {
+    pub fn string(&mut self, at: usize) -> Option<usize> {
         let at = self.special(at);
         match self.peek(at) {
             Some(b'"') => Some(at + 1),
@@ -279,7 +279,8 @@ impl<'a> Cursor<'a> {
         if at == start { self.fail("a number lacks a digit") } else { Some(at) }
     }
 
-    fn number(&mut self, start: usize) -> Option<usize> {
+    /// Walks over a number.
+    pub fn number(&mut self, start: usize) -> Option<usize> {
         let mut at = start;
         if self.peek(at) == Some(b'-') {
             at += 1;

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use super::cursor::{Cursor, Fields};
 use super::frame::{Frames, Wrong};
+use super::ways::Ways;
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::rejects::RejectKind;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::json_strings::unescape;
 use crate::rows::keys::{ColumnSlots, Keys, UNKNOWN, Unknown};
+use crate::rows::noted::Places;
 use crate::rows::syntax::{Syntax, Token};
 use crate::rows::walk::{Span, is_missing, missing, spans};
 use crate::rows::{Input, RecordParser};
@@ -81,7 +83,9 @@ pub struct JsonParser {
     frames: Frames,
     keys: Keys,
     slots: ColumnSlots,
-    /// The fields found, `slots.count` for each record.
+    places: Places,
+    ways: Ways,
+    /// The fields found, `places.each` for each record.
     found: Vec<Span>,
     /// Where the records lie, if what is passed over is kept.
     records: Vec<Span>,
@@ -98,6 +102,8 @@ impl JsonParser {
         JsonParser {
             frames: Frames::new(&scan.format, first),
             keys: Keys::new(scan, &slots),
+            places: Places::of(scan, &slots),
+            ways: Ways::default(),
             slots,
             found: Vec::new(),
             records: Vec::new(),
@@ -110,8 +116,14 @@ impl JsonParser {
     /// Walks over the record `start..end`, and notes where its wanted fields lie.
     fn walk(&mut self, bytes: &[u8], start: usize, end: usize) -> Result<(), String> {
         let first = self.found.len();
-        self.found.resize(first + self.slots.count, missing(start));
+        self.found.resize(first + self.places.each, missing(start));
         let found = &mut self.found[first..];
+        self.places.begin(found, true);
+        if self.ways.walk(bytes, (start, end), found) {
+            return Ok(());
+        }
+        found[..self.slots.count].fill(missing(start));
+        self.places.begin(found, false);
         let unknown = &mut self.unknown;
         let mut finder = Finder { bytes, keys: &mut self.keys, found, unknown, place: 0, twice: None };
         let walked = Cursor::new(&bytes[..end], start).record(&mut finder);
@@ -122,7 +134,11 @@ impl JsonParser {
                 Err(format!("the key {} is there twice", String::from_utf8_lossy(&bytes[from..to])))
             }
         });
-        walked.inspect_err(|_| self.found.truncate(first))
+        match walked {
+            Ok(()) => self.ways.keep(bytes, (start, end), &self.keys, &self.places),
+            Err(_) => self.found.truncate(first),
+        }
+        walked
     }
 }
 
@@ -232,11 +248,12 @@ impl RecordParser for JsonParser {
                 lines += frame.lines;
                 at = frame.next;
             }
-            let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
+            let (found, slots, each) = (&self.found, &self.slots.of_batch, self.places.each);
             let fields = |column: usize| spans(found, slots[column], each);
             let borders = |record: usize| self.records[record];
+            let noted = |column: usize| self.places.noted(found, slots[column]);
             let records = Records::of(&input, start..at, count, lines);
-            batch.append(records.with_borders(&borders), self.syntax, fields)?;
+            batch.append(records.with_borders(&borders).with_noted(&noted), self.syntax, fields)?;
             batch.count_unknown(std::mem::take(&mut self.unknown));
             if let Some(wrong) = lost {
                 return Err(broken(input.offset, batch.records(), &self.frames, wrong));

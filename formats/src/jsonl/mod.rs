@@ -3,7 +3,7 @@
 //!
 //! - `layout`: how the records of a file lie; [`path`]: where in it.
 //! - `frame`: where records lie; `document`, `tokens`: below keys.
-//! - `cursor`: where values lie.
+//! - `cursor`: where values lie; `ways`: where they lie in records that are built as others were.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
 //! - `infer`: the columns of a file from its first records; `schema_probe`: whether another has the same.
@@ -18,6 +18,7 @@ pub(crate) mod layout;
 pub mod path;
 mod schema_probe;
 mod tokens;
+mod ways;
 
 use crate::rows::BatchDecoder;
 use crate::rows::format::{Kind, RowFormat};

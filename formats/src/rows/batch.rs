@@ -12,6 +12,7 @@ use schema::OnError;
 use super::Input;
 use super::column::{Bad, Column, Found, TextBlock, Within, unfit, view_type};
 use super::keys::Unknown;
+use super::noted::Noted;
 use super::parse;
 use super::syntax::{Syntax, Token};
 use super::walk::MISSING;
@@ -58,6 +59,8 @@ pub struct Records<'a> {
     pub places: Option<&'a dyn Fn(u64) -> u64>,
     /// The bytes of each of them in the file, if the block has others.
     pub originals: Option<&'a dyn Fn(usize) -> &'a [u8]>,
+    /// Where the fields of a column's structs lie in them, if that was noted.
+    pub noted: Option<&'a dyn Fn(usize) -> Option<Noted<'a>>>,
 }
 
 impl<'a> Records<'a> {
@@ -65,12 +68,28 @@ impl<'a> Records<'a> {
     pub fn of(input: &Input<'a>, range: Range<usize>, count: usize, lines: u64) -> Records<'a> {
         let (block, offset) = (input.block, input.offset);
         let Range { start, end } = range;
-        Records { block, offset, start, end, count, lines, borders: None, places: None, originals: None }
+        Records {
+            block,
+            offset,
+            start,
+            end,
+            count,
+            lines,
+            borders: None,
+            places: None,
+            originals: None,
+            noted: None,
+        }
     }
 
     /// The same records, with where each of them begins and ends in the block.
     pub fn with_borders(self, borders: &'a dyn Fn(usize) -> (usize, usize)) -> Records<'a> {
         Records { borders: Some(borders), ..self }
+    }
+
+    /// The same records, with where the fields of a column's structs lie in them.
+    pub fn with_noted(self, noted: &'a dyn Fn(usize) -> Option<Noted<'a>>) -> Records<'a> {
+        Records { noted: Some(noted), ..self }
     }
 
     /// The same records, of which the file has other bytes.
@@ -259,14 +278,16 @@ impl Batch {
         let utf8 = S::TEXT
             && self.text
             && simdutf8::basic::from_utf8(&records.block[records.start..records.end]).is_ok();
-        let stretch = TextBlock { block: records.block, utf8, fail_fast: self.on_error == OnError::Fail };
+        let stretch =
+            TextBlock { block: records.block, utf8, fail_fast: self.on_error == OnError::Fail, noted: None };
         let mut found = Found::default();
         let mut worst: Option<(Bad, usize, Option<Within>)> = None;
         let mut rejected: Vec<(Bad, usize)> = Vec::new();
         // More of one column can't be kept.
         let most = if self.rejects.has_room() { self.rejects.limit() } else { 0 };
         for (i, column) in self.columns.iter_mut().enumerate() {
-            column.extend(syntax, &stretch, fields(i), &mut found);
+            let noted = records.noted.and_then(|noted| noted(i));
+            column.extend(syntax, &TextBlock { noted, ..stretch }, fields(i), &mut found);
             let Some(&first) = found.bad.first() else { continue };
             if self.on_error == OnError::Fail || (self.on_error == OnError::Null && !column.nullable()) {
                 if worst.as_ref().is_none_or(|(bad, ..)| first.record < bad.record) {

@@ -11,6 +11,7 @@ use schema::text::types::{DEEPEST, sql_name};
 use super::fixed::Fixed;
 use super::keys::Unknown;
 use super::nested::Nested;
+use super::noted::Noted;
 use super::strings::Strings;
 use super::syntax::Syntax;
 use super::walk::Spans;
@@ -29,6 +30,7 @@ pub struct Bad {
 }
 
 /// What the columns need to know of the stretch of text at hand.
+#[derive(Clone, Copy)]
 pub struct TextBlock<'a> {
     /// The block of which it is a part.
     pub block: &'a Buffer,
@@ -36,6 +38,8 @@ pub struct TextBlock<'a> {
     pub utf8: bool,
     /// Whether the first bad value of a column ends the work on it.
     pub fail_fast: bool,
+    /// Where the fields of the values lie, if they are structs and that was noted.
+    pub noted: Option<Noted<'a>>,
 }
 
 /// What came of a column's part of a stretch besides its values. The count goes on from stretch to stretch, the list

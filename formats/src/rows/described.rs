@@ -164,6 +164,7 @@ impl<R: Rewrite> RecordParser for DescribedParser<R> {
                     borders: Some(&borders),
                     places: Some(&places),
                     originals: Some(&originals),
+                    noted: None,
                 };
                 let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
                 batch.append(records, TaggedSyntax(Msgpack), |column| spans(found, slots[column], each))?;

@@ -122,11 +122,16 @@ impl Keys {
         self.order.get(place).and_then(|(_, slot)| *slot)
     }
 
+    /// The slot of a name.
+    pub fn named(&self, name: Vec<u8>) -> Option<usize> {
+        // What is no text has the name that it was given where columns were inferred.
+        let slot = self.by_name.get(String::from_utf8_lossy(&name).as_bytes());
+        slot.copied().unwrap_or(self.other)
+    }
+
     #[cold]
     fn look_up(&mut self, place: usize, raw: &[u8], name: Option<Vec<u8>>) -> Option<usize> {
-        // What is no text has the name that it was given where columns were inferred.
-        let of_name = |name: Vec<u8>| self.by_name.get(String::from_utf8_lossy(&name).as_bytes()).copied();
-        let slot = name.and_then(|name| of_name(name).unwrap_or(self.other));
+        let slot = name.and_then(|name| self.named(name));
         self.order.truncate(place);
         if self.order.len() == place {
             self.order.push((raw.to_vec(), slot));

@@ -15,6 +15,7 @@
 //! - [`binary`]: what encodings that are no text share.
 //! - [`json_strings`]: what strings of JSON spell, and how they are written.
 //! - [`walk`]: records that nothing but their values delimits.
+//! - [`noted`]: where the fields of structs lie.
 //! - [`column`], `fixed`, `strings`, `nested`, [`views`]: columns under construction.
 //! - [`syntax`]: how an encoding writes values.
 //! - [`tagged`]: values that carry their own kind.
@@ -47,6 +48,7 @@ pub mod infer;
 pub mod json_strings;
 pub mod keys;
 mod nested;
+pub mod noted;
 pub mod parse;
 pub mod print;
 pub mod quotes;

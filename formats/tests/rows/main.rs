@@ -1,5 +1,6 @@
 //! The row encodings and the compressions around them: what is written comes back, and what does not fit is an error.
 
+mod alike;
 mod capnproto;
 mod common;
 mod compress;

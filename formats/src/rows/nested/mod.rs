@@ -217,12 +217,17 @@ impl Nested {
         let mut gathered = self.rows;
         for (record, &(start, end)) in stage.values.iter().enumerate() {
             let at = self.places.len();
-            self.places.resize(at + width, MISSING);
             let null = stage.syntax.token(bytes, start, end) == Token::Null;
             let Kind::Struct(_, keys) = &mut self.kind else { return };
+            let noted = stage.stretch.noted.and_then(|noted| noted.fields(record));
+            if let Some(fields) = noted.filter(|_| !null) {
+                self.places.extend_from_slice(fields);
+            } else {
+                self.places.resize(at + width, MISSING);
+            }
             if null && nullable {
                 self.nulls.push(self.rows as u32);
-            } else {
+            } else if null || noted.is_none() {
                 let syntax = stage.syntax;
                 let (mut place, mut unnamed, mut twice) = (0, false, false);
                 let places = &mut self.places[at..];
@@ -339,7 +344,13 @@ impl Nested {
         let Stage { syntax, stretch, values, first_row, .. } = *stage;
         for (i, (column, path)) in self.columns.iter_mut().zip(&self.paths).enumerate() {
             let mut found = Found::default();
-            column.extend_nullable(syntax, stretch, spans(&places, i, width), &mut found);
+            let noted = stretch.noted.and_then(|noted| noted.within(i, first - first_row));
+            column.extend_nullable(
+                syntax,
+                &TextBlock { noted, ..*stretch },
+                spans(&places, i, width),
+                &mut found,
+            );
             stage.replaced += found.replaced;
             stage.unknown.add(std::mem::take(&mut found.unknown));
             for (nth, bad) in found.bad.iter().enumerate() {
