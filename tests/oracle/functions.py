@@ -63,8 +63,6 @@ DIFFER = {
 
 #: Functions that may be refused.
 REFUSED = {
-    "nfc_normalize": "no tables of Unicode's normal forms",
-    "strip_accents": "no tables of Unicode's normal forms",
     r"repeat('\xAA\xBB'::BLOB, 5)": "it takes text",
     "to_hex('Hello')": "hex() takes text",
     r"to_hex('\xAA\xBB'::BLOB)": "hex() takes bytes",

@@ -22,9 +22,10 @@ use crate::error::{Error, Result};
 use crate::functions::Functions;
 
 /// Functions that take lists, structs and maps as they are. Others would be given their text.
-const OF_NESTED: [&str; 12] = [
+const OF_NESTED: [&str; 13] = [
     "get_field",
     "greatest",
+    "hash",
     "least",
     "coalesce",
     "nvl",

@@ -3,9 +3,10 @@
 //!
 //! - [`arguments`]: arguments by their types; results by rows.
 //! - [`numbers`]: functions of numbers.
-//! - [`texts`], [`graphemes`], [`similar`], [`paths`]: functions of text.
+//! - [`texts`], [`graphemes`], [`normalization`], [`similar`], [`paths`]: functions of text.
 //! - [`regular`]: regular expressions.
-//! - [`bytes`]: bytes as text and back, their digests, and sizes of things; [`uuids`]: casts to UUIDs.
+//! - [`bytes`]: bytes as text and back, their digests, and sizes of things; [`hashes`]: hashes of any values.
+//! - [`uuids`]: casts to UUIDs.
 //! - [`printing`]: `format` and `printf`.
 //! - [`calendar`], [`differences`], [`made`], [`buckets`]: dates and times.
 //! - [`time_formats`]: `strftime` and `strptime`.
@@ -16,7 +17,9 @@ pub mod bytes;
 mod calendar;
 mod differences;
 mod graphemes;
+mod hashes;
 mod made;
+mod normalization;
 mod numbers;
 pub(super) mod paths;
 mod printing;
@@ -64,6 +67,8 @@ pub enum Takes {
     Interval,
     /// What `format` and `printf` print: numbers and conditions, and all else as text.
     Printed,
+    /// A value of any type, as it is.
+    Any,
 }
 
 impl Takes {
@@ -90,6 +95,7 @@ impl Takes {
                 DataType::Duration(_) => Some(given.clone()),
                 _ => None,
             },
+            Takes::Any => Some(given.clone()),
             Takes::Printed => match given {
                 DataType::Boolean | DataType::UInt64 => Some(given.clone()),
                 given if given.is_integer() => Some(DataType::Int64),
@@ -112,6 +118,7 @@ impl Takes {
             Takes::Instant => DataType::Timestamp(TimeUnit::Nanosecond, None),
             Takes::Time => DataType::Time64(TimeUnit::Nanosecond),
             Takes::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+            Takes::Any => DataType::Null,
         }
     }
 
@@ -127,7 +134,7 @@ impl Takes {
             Takes::Instant => "TIMESTAMP",
             Takes::Time => "TIME",
             Takes::Interval => "INTERVAL",
-            Takes::Printed => "value",
+            Takes::Printed | Takes::Any => "value",
         }
     }
 }
@@ -141,6 +148,8 @@ pub enum ResultType {
     Bytes,
     /// `BIGINT`.
     Integer,
+    /// `UBIGINT`.
+    Unsigned,
     /// `DOUBLE`.
     Double,
     /// `BOOLEAN`.
@@ -169,6 +178,7 @@ impl ResultType {
             ResultType::Text => DataType::Utf8View,
             ResultType::Bytes => DataType::Binary,
             ResultType::Integer => DataType::Int64,
+            ResultType::Unsigned => DataType::UInt64,
             ResultType::Double => DataType::Float64,
             ResultType::Boolean => DataType::Boolean,
             ResultType::Date => DataType::Date32,
@@ -226,12 +236,14 @@ pub fn all() -> impl Iterator<Item = Arc<ScalarUDF>> {
 }
 
 fn lists() -> impl Iterator<Item = &'static Own> {
-    let lists: [&'static [Own]; 14] = [
+    let lists: [&'static [Own]; 16] = [
         buckets::FUNCTIONS,
         bytes::FUNCTIONS,
         calendar::FUNCTIONS,
         differences::FUNCTIONS,
         graphemes::FUNCTIONS,
+        hashes::FUNCTIONS,
+        normalization::FUNCTIONS,
         printing::FUNCTIONS,
         made::FUNCTIONS,
         numbers::FUNCTIONS,
