@@ -76,8 +76,8 @@ fn is_single(text: &[u8]) -> bool {
     match text {
         [b'{', rest @ ..] => rest.first() == Some(&b'}'),
         [b'[', rest @ ..] => rest.first() == Some(&b']'),
-        // An array ends that was taken to have values.
-        [b']', ..] => false,
+        // An array ends that was taken to have values, or there is more space than was taken.
+        [b']' | b' ' | b'\t' | b'\r' | b'\n', ..] => false,
         _ => true,
     }
 }
@@ -165,12 +165,15 @@ impl Ways {
             if way.to == END {
                 return (at == end).then_some(());
             }
-            let behind = match bytes.get(at)? {
-                _ if way.is_struct && !matches!(bytes[at], b'n' | b'{') => None,
-                b'"' => cursor.string(at + 1),
-                b'0'..=b'9' | b'-' => cursor.number(at),
-                _ => cursor.value(at, 1),
-            }?;
+            let first = *bytes.get(at)?;
+            if way.is_struct && !matches!(first, b'n' | b'{') {
+                return None;
+            }
+            let behind = match first {
+                b'"' => cursor.string(at + 1)?,
+                b'0'..=b'9' | b'-' => cursor.number(at)?,
+                _ => cursor.value(at, 1)?,
+            };
             if let Some(slot) = way.slot {
                 note_place(found, slot, (at, behind))?;
             }
@@ -395,6 +398,10 @@ mod tests {
         // The ways to an empty list, and from one, are others.
         assert_eq!(reader.walk(&record("1", "2", "[]")), None);
         assert_eq!(reader.walk(&record("1", "2", "[]")).unwrap()[2], "[]");
+        // So are those with more space.
+        let spaced = r#"{"id":  1, "user":{"name": 1,"at":{"place":"x"}},"tags":[ 3]}"#;
+        assert_eq!(reader.walk(spaced), None);
+        assert_eq!(reader.walk(spaced).unwrap()[2], "[ 3]");
         // Ways of several records make one.
         let fields = |record: &mut Reader, text: &str| record.walk(text).map(|found| found.join("|"));
         assert_eq!(fields(&mut reader, r#"{"tags":[{"a":1},{"a":1},{"a":[2]}]}"#), None);

@@ -239,7 +239,7 @@ pub const ALL: &[Described] = &[
     of("Bytes", "sha384", &[], "value", "BLOB", "The SHA-384 digest.", "octet_length(sha384('abc'))"),
     of("Bytes", "sha512", &[], "value", "BLOB", "The SHA-512 digest.", "octet_length(sha512('abc'))"),
     of("Bytes", "digest", &[], "value, method VARCHAR", "BLOB", "The digest by a method.", "octet_length(digest('abc', 'sha256'))"),
-    of("Bytes", "hash", &[], "value, …", "UBIGINT", "A number of 64 bits that is the same for equal values, as DuckDB's.", "hash('duck', 1)"),
+    of("Bytes", "hash", &[], "value, …", "UBIGINT", "A number of 64 bits, the same for equal values of a type, and the same as DuckDB's.", "hash('duck', 1)"),
     of("Bytes", "uuid", &["gen_random_uuid", "uuidv4"], "", "VARCHAR", "A random UUID, another one for each row.", "length(uuid())"),
     of("Dates", "year", &[], "x TIMESTAMP", "BIGINT", "The year.", "year(DATE '2024-02-29')"),
     of("Dates", "quarter", &[], "x TIMESTAMP", "BIGINT", "The quarter, 1 to 4.", "quarter(DATE '2024-02-29')"),

@@ -1,4 +1,4 @@
-//! `hash`: a number that is the same for equal values, and the same as DuckDB's (`src/common/types/hash.cpp` there).
+//! `hash`: a number that is the same for equal values of a type, and the same as DuckDB's (`src/common/types/hash.cpp` there).
 //! Integers are mixed as murmur3 does in the end; bytes are taken eight at a time, as little-endian integers. The hashes of
 //! several values are combined in their order. NULL has a hash as well.
 
