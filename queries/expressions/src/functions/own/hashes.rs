@@ -9,7 +9,7 @@ use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_buffer::ArrowNativeType;
 use arrow_cast::cast;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use datafusion_common::{Result, exec_err};
 use schema::durations::to_intervals;
 use schema::instants::per_second;
@@ -136,12 +136,8 @@ fn of_array(array: &dyn Array) -> Result<Vec<u64>> {
         DataType::Time64(_) => {
             each!(Time64NanosecondType, |nanos| of_number(micros(nanos, TimeUnit::Nanosecond)))
         }
-        DataType::Interval(arrow_schema::IntervalUnit::MonthDayNano) => {
-            each!(IntervalMonthDayNanoType, of_interval)
-        }
-        DataType::Interval(_) | DataType::Duration(_) => {
-            of_array(&to_intervals(&array.slice(0, array.len())))?
-        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => each!(IntervalMonthDayNanoType, of_interval),
+        DataType::Duration(_) => of_array(&to_intervals(&array.slice(0, array.len())))?,
         DataType::Utf8View => all(array.as_string_view().iter().map(|text| text.map(str::as_bytes))),
         DataType::BinaryView => all(array.as_binary_view().iter()),
         DataType::FixedSizeBinary(_) => all(array.as_fixed_size_binary().iter()),
