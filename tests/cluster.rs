@@ -232,6 +232,10 @@ fn parts_that_lie_on_hosts_of_their_own_are_one_table() {
     let script = "SELECT count(*), sum(n) FROM transform('x.csv', 'grep -c ^[0-9]', 'n BIGINT')";
     let done = succeed(&[&run[..], &[script, "--allow-scripts"]].concat());
     assert!(done.stdout.ends_with("\n3,1500000\n"), "{}", done.stdout);
+    // Processes of one machine have the same files: each row would count once for each of them.
+    let done = palais(["cluster", "run", "--local", "2", "--local-parts", "SELECT 1"]);
+    assert_eq!(done.code(), Some(2), "{}", done.stderr);
+    assert!(done.stderr.contains("--local-parts"), "{}", done.stderr);
     // A table is not one if its parts differ, or one is missing.
     fs::write(home.path().join("host-2/y.csv"), "a,z\n1,x\n").expect("it can be written");
     for host in 0..2 {

@@ -5,9 +5,9 @@
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
-//! - `aliases`, `comprehensions`, `described`, `exclude`, `filters`, `free_names`, `froms`, `grouping`, `joins`, `limits`,
-//!   `materialized`, `methods`, `named_tables`, `powers`, `samples`, `stars`, `structs`, `trailing_commas`, `values`: what
-//!   the parser reads in another dialect alone, or not at all.
+//! - `aliases`, `comprehensions`, `described`, `exclude`, `filters`, `free_names`, `froms`, `grouping`, `hexadecimal`,
+//!   `joins`, `limits`, `materialized`, `methods`, `named_tables`, `powers`, `samples`, `stars`, `structs`,
+//!   `trailing_commas`, `values`: what the parser reads in another dialect alone, or not at all.
 //!   `said`: the tokens that they look at.
 
 mod aliases;
@@ -21,6 +21,7 @@ mod filters;
 mod free_names;
 mod froms;
 mod grouping;
+mod hexadecimal;
 pub(crate) mod joins;
 pub(crate) mod limits;
 mod materialized;
@@ -230,7 +231,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
         }
         None => tokens,
     };
-    let tokens = trailing_commas::taken_out(tokens);
+    let tokens = trailing_commas::taken_out(hexadecimal::numbers(tokens));
     let tokens = values::behind_quantifiers(powers::carets(tokens));
     let tokens = structs::in_angles(filters::with_where(methods::named(free_names::unreserved(tokens))));
     let tokens = exclude::into_orders(tokens);

@@ -184,7 +184,7 @@ pub struct ClusterRun {
     #[command(flatten)]
     pub place: PlacementFlags,
     /// Each host has files of its own at the places of a table, which is all of them together.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "local")]
     pub local_parts: bool,
     /// Run the query again, up to so many times, when a process is lost and no row was printed. It runs without that
     /// process's host, if there is another one.

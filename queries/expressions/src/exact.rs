@@ -1,7 +1,8 @@
-//! Casts between decimals, floats and integers, which give the nearest value. The kernels of Arrow go by way of floats
-//! that are not exact, and cut.
+//! Casts between decimals, floats and integers, and of timestamps to coarser ones, which give the nearest value. The
+//! kernels of Arrow go by way of floats that are not exact, and cut.
 //!
 //! Halfway between two integers a decimal goes away from zero, and a float to the even one, as in PostgreSQL and DuckDB.
+//! A timestamp goes away from 1970.
 
 use std::sync::Arc;
 
@@ -13,11 +14,13 @@ use arrow_array::types::{
 use arrow_array::{
     ArrayRef, ArrowPrimitiveType, Decimal128Array, Float32Array, Float64Array, PrimitiveArray,
 };
-use arrow_schema::{DataType, Field, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use datafusion_common::{DataFusionError, Result, ScalarValue, exec_err, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+
+use schema::instants::per_second;
 
 use crate::text::shown;
 use crate::values::decimals::{from_f64, to_f32, to_f64};
@@ -29,6 +32,14 @@ pub fn is_exact(from: &DataType, to: &DataType) -> bool {
     float(from) && decimal(to)
         || decimal(from) && float(to)
         || (float(from) || decimal(from)) && to.is_integer()
+        || lost_digits(from, to).is_some_and(|lost| lost > 0)
+}
+
+/// The digits behind the seconds that timestamps of one type have, and those of another do not; `None` of other types.
+fn lost_digits(from: &DataType, to: &DataType) -> Option<i8> {
+    let (DataType::Timestamp(from, _), DataType::Timestamp(to, _)) = (from, to) else { return None };
+    let digits = |unit: &TimeUnit| per_second(*unit).ilog10() as i8;
+    Some(digits(from) - digits(to))
 }
 
 /// The cast to a type as a function of one argument. If it is `safe`, what is no such value becomes NULL.
@@ -51,6 +62,7 @@ impl ScalarUDFImpl for Exact {
         match &self.to {
             DataType::Float64 => "to_double",
             DataType::Float32 => "to_float",
+            DataType::Timestamp(..) => "to_timestamp",
             to if to.is_integer() => "to_integer",
             _ => "to_decimal",
         }
@@ -112,6 +124,20 @@ fn cast(values: &ArrayRef, to: &DataType, safe: bool) -> Result<ArrayRef> {
             let shown = |units| Decimal128Type::format_decimal(units, *precision, *scale);
             let nearest = Nearest { of: of_decimal(*scale), shown, safe };
             nearest.integers(values.as_primitive::<Decimal128Type>(), to)?
+        }
+        (from @ DataType::Timestamp(..), to) => {
+            let Some(lost) = lost_digits(from, to) else {
+                return internal_err!("{from} to {to} is no cast of timestamps");
+            };
+            let of_counts = of_decimal(lost);
+            let nearest = Nearest {
+                of: |count: i64| of_counts(count.into()),
+                shown: |count: i64| count.to_string(),
+                safe,
+            };
+            let counts = arrow_cast::cast(values, &DataType::Int64)?;
+            let counts = nearest.integers(counts.as_primitive::<Int64Type>(), &DataType::Int64)?;
+            arrow_cast::cast(&counts, to)?
         }
         (from, to) => return internal_err!("{from} to {to} is no cast of decimals, floats and integers"),
     })

@@ -159,11 +159,10 @@ impl ReadText {
             return value.as_primitive::<Int64Type>().iter().next()?;
         };
         let seconds = written.seconds - if zoned { written.offset.unwrap_or(0) } else { 0 };
-        let units = per_second(unit);
-        // The first timestamps of a unit are not reached by seconds alone.
-        let value =
-            i128::from(seconds) * i128::from(units) + i128::from(written.nanos / (1_000_000_000 / units));
-        i64::try_from(value).ok()
+        let nanos = i128::from(seconds) * 1_000_000_000 + i128::from(written.nanos);
+        let unit = 1_000_000_000 / i128::from(per_second(unit));
+        // Rounded, halves away from 1970, as DuckDB has it.
+        i64::try_from((nanos + nanos.signum() * (unit / 2)) / unit).ok()
     }
 
     fn each<T: ArrowPrimitiveType>(

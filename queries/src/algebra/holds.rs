@@ -13,7 +13,7 @@ use expressions::functions::structs::{self, Part};
 use super::{Call, Column, ColumnId, Columns, Expr, Kind, SubqueryKind};
 
 /// Functions that give one of their arguments.
-const CHOICES: [&str; 6] = ["coalesce", "nvl", "ifnull", "nvl2", "greatest", "least"];
+const CHOICES: [&str; 5] = ["coalesce", "nvl", "ifnull", "greatest", "least"];
 
 /// Functions that give a list with items of lists among their arguments, and those whose arguments are items.
 const OF_ITEMS: [&str; 20] = [
@@ -182,9 +182,7 @@ impl Columns {
                     |(place, list): (usize, &Expr)| (format!("c{place}"), self.holds(list).items().clone());
                 Holds::in_structs(fields.map(field).collect()).in_lists()
             }
-            (name, args) if CHOICES.contains(&name) => {
-                self.one_of(args.iter().skip(usize::from(name == "nvl2")))
-            }
+            (name, args) if CHOICES.contains(&name) => self.one_of(args.iter()),
             (name, args) if OF_ITEMS.contains(&name) => {
                 let of = |arg: &Expr| match self.holds(arg) {
                     Holds::Json => Holds::Json.in_lists(),

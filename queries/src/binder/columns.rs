@@ -97,13 +97,20 @@ impl Binder<'_> {
     /// # Errors
     /// It stands for no columns, or for several choices of them.
     pub(super) fn expanded(&mut self, e: &Ast, env: &Env<'_>) -> Result<Option<Vec<Expanded>>> {
-        if visitors::any_expression(e, &mut |e| unpacked_of(e).is_some()) {
-            let mut expr = e.clone();
-            visitors::try_outside_subqueries(&mut expr, &mut |e| self.unpacked(e, env))?;
-            if let Some(expanded) = self.expanded(&expr, env)? {
-                return Ok(Some(expanded));
+        if visitors::any_expression(e, &mut |e| unpacked_of(e).is_some() || filter_of_columns(e).is_some()) {
+            let (mut expr, mut is_changed) = (e.clone(), false);
+            visitors::try_outside_subqueries(&mut expr, &mut |e| {
+                is_changed |= self.filter_by_all(e, env)?;
+                is_changed |= self.unpacked(e, env)?;
+                Ok(())
+            })?;
+            // What a subquery holds is the subquery's.
+            if is_changed {
+                let expanded = self.expanded(&expr, env)?;
+                return Ok(Some(
+                    expanded.unwrap_or_else(|| vec![Expanded { name: names::of(e, env), expr }]),
+                ));
             }
-            return Ok(Some(vec![Expanded { name: names::of(e, env), expr }]));
         }
         if !visitors::any_expression(e, &mut |e| matches!(e, Ast::Function(function) if is_columns(function)))
         {
@@ -132,14 +139,31 @@ impl Binder<'_> {
         Ok(Some(expanded.collect()))
     }
 
-    /// Puts the columns of `*COLUMNS(…)` into the call or the list that it stands in.
-    fn unpacked(&mut self, e: &mut Ast, env: &Env<'_>) -> Result<()> {
+    /// Puts a condition for each column of `COLUMNS(…)` in the FILTER of a call into it: all of them have to hold. Says
+    /// whether there are such columns.
+    fn filter_by_all(&mut self, e: &mut Ast, env: &Env<'_>) -> Result<bool> {
+        let Some(filter) = filter_of_columns(e) else { return Ok(false) };
+        let Some(conditions) = self.expanded(filter, env)? else { return Ok(false) };
+        let conditions = conditions.into_iter();
+        let all = conditions.map(|column| Ast::Nested(Box::new(column.expr))).reduce(|left, right| {
+            Ast::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) }
+        });
+        if let Ast::Function(Function { filter, .. }) = e {
+            *filter = all.map(Box::new);
+        }
+        Ok(true)
+    }
+
+    /// Puts the columns of `*COLUMNS(…)` into the call or the list that it stands in. Says whether there are some.
+    fn unpacked(&mut self, e: &mut Ast, env: &Env<'_>) -> Result<bool> {
+        let mut is_changed = false;
         match e {
             Ast::Function(Function { args: FunctionArguments::List(list), .. }) => {
                 let mut args = Vec::with_capacity(list.args.len());
                 for arg in std::mem::take(&mut list.args) {
                     match calls::unnamed(&arg).and_then(unpacked_of) {
                         Some(function) => {
+                            is_changed = true;
                             let columns = self.written_columns(function, env)?.into_iter();
                             args.extend(columns.map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))));
                         }
@@ -152,7 +176,10 @@ impl Binder<'_> {
                 let mut items = Vec::with_capacity(list.len());
                 for item in std::mem::take(list) {
                     match unpacked_of(&item) {
-                        Some(function) => items.extend(self.written_columns(function, env)?),
+                        Some(function) => {
+                            is_changed = true;
+                            items.extend(self.written_columns(function, env)?);
+                        }
                         None => items.push(item),
                     }
                 }
@@ -160,7 +187,7 @@ impl Binder<'_> {
             }
             _ => {}
         }
-        Ok(())
+        Ok(is_changed)
     }
 
     fn written_columns(&mut self, function: &Function, env: &Env<'_>) -> Result<Vec<Ast>> {
@@ -287,6 +314,13 @@ fn columns_of(given: Vec<Given<'_>>) -> Result<Vec<Field>> {
 /// Whether a call is `COLUMNS(…)`.
 fn is_columns(function: &Function) -> bool {
     matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case("columns"))
+}
+
+/// The FILTER of a call, if `COLUMNS(…)` stands in it.
+fn filter_of_columns(e: &Ast) -> Option<&Ast> {
+    let Ast::Function(Function { filter: Some(filter), .. }) = e else { return None };
+    let has_columns = |e: &Ast| matches!(e, Ast::Function(function) if is_columns(function));
+    visitors::any_expression(filter, &mut |e| has_columns(e)).then_some(filter.as_ref())
 }
 
 /// The call that `*COLUMNS(…)` is.

@@ -10,7 +10,7 @@ use expressions::functions::{attempt, groups, own, structs};
 use crate::algebra::{Expr, Kind};
 
 /// Functions that give a value for any arguments, if those after the first are constants.
-const TOTAL: [&str; 27] = [
+const TOTAL: [&str; 26] = [
     "btrim",
     "character_length",
     "coalesce",
@@ -29,7 +29,6 @@ const TOTAL: [&str; 27] = [
     "now",
     "nullif",
     "nvl",
-    "nvl2",
     "octet_length",
     "regexp_like",
     "reverse",
@@ -82,7 +81,7 @@ pub(super) fn fails_itself(e: &Expr) -> bool {
                 return false;
             }
             let of_any_number =
-                matches!(name, "coalesce" | "concat" | "greatest" | "least" | "nullif" | "nvl" | "nvl2");
+                matches!(name, "coalesce" | "concat" | "greatest" | "least" | "nullif" | "nvl");
             let constants = match name {
                 "date_part" | "date_trunc" => args.first().is_none_or(is_constant),
                 _ => args.iter().skip(1).all(is_constant),

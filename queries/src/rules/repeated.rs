@@ -367,7 +367,7 @@ fn is_worth(e: &Expr) -> bool {
 fn each_part<'a, 'b>(e: &'a Expr, parts: &'b [Part], visit: &mut dyn FnMut(&'a Expr, &'b [Part], bool)) {
     let first_only = match &e.kind {
         Kind::Case { .. } => true,
-        Kind::Call { function, .. } => matches!(function.name(), "coalesce" | "nvl" | "nvl2"),
+        Kind::Call { function, .. } => matches!(function.name(), "coalesce" | "nvl"),
         _ => false,
     };
     let is_open = matches!(e.kind, Kind::And(_) | Kind::Or(_));

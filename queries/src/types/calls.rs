@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use datafusion_common::ScalarValue;
 use datafusion_expr::simplify::ExprSimplifyResult;
 use datafusion_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
-use datafusion_expr::{Expr as LogicalExpr, ReturnFieldArgs, ScalarUDF, Volatility};
+use datafusion_expr::{Expr as LogicalExpr, Operator, ReturnFieldArgs, ScalarUDF, Volatility};
 use expressions::functions::own::bytes::BYTES_OF_TEXT;
 use expressions::functions::{decimal_rounding, lists, nullif, zone};
 use schema::instants::UTC;
@@ -39,7 +39,7 @@ const OF_NESTED: [&str; 13] = [
 ];
 
 /// Functions whose arguments are brought to one type.
-const OF_ONE_TYPE: [&str; 6] = ["coalesce", "greatest", "least", "nvl", "ifnull", "nvl2"];
+const OF_ONE_TYPE: [&str; 5] = ["coalesce", "greatest", "least", "nvl", "ifnull"];
 
 /// Functions of floats.
 const OF_FLOATS: [&str; 31] = [
@@ -115,8 +115,25 @@ impl Types {
         if let Some(value) = self.of_the_query(function, &args)? {
             return Ok(value);
         }
+        match (name, args.as_slice()) {
+            ("trunc", [value, digits @ ..]) if value.data_type.is_integer() => {
+                return match digits.is_empty() {
+                    true => Ok(args.swap_remove(0)),
+                    false => self.cut_integer(written, function, args),
+                };
+            }
+            ("to_timestamp", [seconds]) if seconds.data_type.is_floating() => {
+                return self.moment(args.swap_remove(0));
+            }
+            ("nvl2", [_, _, _]) => {
+                let (otherwise, then) = (args.pop(), args.pop());
+                let known = args.pop().map(|test| self.is_null(test, true));
+                return self.case(None, known.zip(then).into_iter().collect(), otherwise);
+            }
+            _ if OF_ONE_TYPE.contains(&name) => args = self.texts_as_times(args)?,
+            _ => {}
+        }
         let alike = match name {
-            "nvl2" => args.get(1..).unwrap_or_default(),
             name if OF_ONE_TYPE.contains(&name) || name == nullif::NAME => args.as_slice(),
             _ => &[],
         };
@@ -136,22 +153,12 @@ impl Types {
             Ok(pair) => pair.into(),
             Err(args) => args,
         };
-        let test = args.first().filter(|_| name == "nvl2").cloned();
         let mut args = self.arguments(written, function.as_ref(), args)?;
         self.check_zone(written, name, &args)?;
         match (name, args.as_slice()) {
             ("coalesce" | "nvl", [first, ..]) => {
                 let data_type = first.data_type.clone();
                 return Ok(self.first_known(function, args, data_type));
-            }
-            ("nvl2", [_, _, _]) => {
-                let known = test.map_or(Expr::boolean(None), |test| self.is_null(test, true));
-                let otherwise = args.pop();
-                return self.case(
-                    None,
-                    args.pop().map(|then| (known, then)).into_iter().collect(),
-                    otherwise,
-                );
             }
             (nullif::NAME, [value, other]) if value.data_type != other.data_type => {
                 let other = args.pop().unwrap_or_else(|| Expr::boolean(None));
@@ -178,6 +185,36 @@ impl Types {
             _ => {}
         }
         self.typed_call(function, args)
+    }
+
+    /// `trunc` of an integer before the point, by way of decimals: floats do not hold all integers.
+    fn cut_integer(&self, written: &str, function: &Arc<ScalarUDF>, mut args: Vec<Expr>) -> Result<Expr> {
+        let Some(value) = args.first_mut() else { return Err(no_match(written, function.as_ref(), &args)) };
+        let data_type = value.data_type.clone();
+        let integer = std::mem::replace(value, Expr::boolean(None));
+        *value = self.coerced(integer, &DataType::Decimal128(20, 0))?;
+        Ok(self.plain_cast(self.call_as(written, function, args)?, &data_type, false))
+    }
+
+    /// The moment of seconds since 1970 that are a float, to the microsecond. DataFusion's function gives the last
+    /// moment that there is for what is beyond, and 1970 for what is no number.
+    fn moment(&self, seconds: Expr) -> Result<Expr> {
+        let micros = self.binary(seconds, Operator::Multiply, Expr::literal(ScalarValue::from(1e6)))?;
+        let micros = self.coerced(micros, &DataType::Int64)?;
+        let moments = |unit| DataType::Timestamp(unit, Some(UTC.into()));
+        let moment = self.plain_cast(micros, &moments(TimeUnit::Microsecond), false);
+        Ok(self.plain_cast(moment, &moments(TimeUnit::Nanosecond), false))
+    }
+
+    /// Constant texts beside dates or times as values of their type.
+    fn texts_as_times(&self, args: Vec<Expr>) -> Result<Vec<Expr>> {
+        let time = args.iter().map(|arg| &arg.data_type).find(|t| t.is_temporal()).cloned();
+        let Some(time) = time else { return Ok(args) };
+        let read = |arg: Expr| match is_text(&arg.data_type) && arg.as_literal().is_some() {
+            true => self.coerced(arg, &time),
+            false => Ok(arg),
+        };
+        args.into_iter().map(read).collect()
     }
 
     /// A call of a function whose arguments have the types that it takes.
@@ -217,9 +254,7 @@ impl Types {
     ) -> Result<(Arc<ScalarUDF>, Vec<Expr>)> {
         let name = function.name();
         if OF_ONE_TYPE.contains(&name) {
-            // The first argument of nvl2 is a condition.
-            let first = usize::from(name == "nvl2");
-            self.align(&mut args.iter_mut().skip(first).collect::<Vec<_>>(), Use::Result)?;
+            self.align(&mut args.iter_mut().collect::<Vec<_>>(), Use::Result)?;
         } else if let Some(kind) = decimal_rounding::of_function(name)
             && args.first().is_some_and(|value| matches!(value.data_type, DataType::Decimal128(..)))
         {

@@ -31,8 +31,8 @@ pub fn interval_length(v: IntervalMonthDayNano) -> i128 {
 }
 
 /// The values in their one representation: of floats the one NaN that is above infinity, and 0.0 for -0.0. An interval
-/// has 30 days a month and 24 hours a day, in as many months and then days as there are. None of them is below 0 but
-/// the months. Values within lists, structs and maps too.
+/// has 30 days a month and 24 hours a day, in as many months and then days as there are, all of one sign. Values within
+/// lists, structs and maps too.
 pub fn normalised(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float64 => {
@@ -49,7 +49,7 @@ pub fn normalised(values: &ArrayRef) -> ArrayRef {
             let intervals = values.as_primitive::<IntervalMonthDayNanoType>();
             let normal: PrimitiveArray<IntervalMonthDayNanoType> = intervals.unary(|v| {
                 let total = interval_length(v);
-                let (months, rest) = (total.div_euclid(30 * DAY), total.rem_euclid(30 * DAY));
+                let (months, rest) = (total / (30 * DAY), total % (30 * DAY));
                 IntervalMonthDayNano::new(months as i32, (rest / DAY) as i32, (rest % DAY) as i64)
             });
             Arc::new(normal)

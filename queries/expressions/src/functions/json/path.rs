@@ -51,6 +51,8 @@ pub(super) enum To {
     Items,
     /// All of both.
     Members,
+    /// The value itself: what two stars before another step lead to, besides all below it.
+    Here,
     /// Nowhere.
     Nothing,
 }
@@ -166,7 +168,7 @@ impl Path {
                     (false, Some(place)) => reader.enter(false)? && item(&mut reader, *place)?,
                     (false, None) => reader.value().map(|_| false)?,
                 },
-                To::Fields | To::Items | To::Members | To::Behind | To::Nothing => {
+                To::Fields | To::Items | To::Members | To::Here | To::Behind | To::Nothing => {
                     reader.value().map(|_| false)?
                 }
             };
@@ -217,6 +219,7 @@ impl To {
             (To::Fields, true) | (To::Items, false) | (To::Members, _) => {
                 into.extend(tape.members(value).map(|(_, member)| member));
             }
+            (To::Here, _) => into.push(value),
             _ => into.extend(self.member(tape, value)),
         }
     }
@@ -344,10 +347,14 @@ impl Parser<'_> {
                 _ if has_point => self.name(begin)?,
                 _ => return self.wrong(begin),
             };
-            // What two stars lead to lies anywhere below.
-            let is_deep = is_deep || is_wild;
-            let to = if is_deep && to == To::Fields { To::Members } else { to };
-            steps.push(Step { is_deep, to });
+            let is_last = self.at == self.text.len();
+            // What two stars lead to lies anywhere below; the next step is taken from here as well.
+            let to = match to {
+                To::Fields if is_wild && !is_last => To::Here,
+                To::Fields if is_wild || is_deep => To::Members,
+                to => to,
+            };
+            steps.push(Step { is_deep: is_deep || is_wild, to });
             if !matches!(self.peek(), None | Some(b'.' | b'[')) {
                 return self.wrong(self.at);
             }
