@@ -31,13 +31,23 @@ enum Source {
     Missing,
 }
 
-/// The position in the file of a column of the scan: the same position if the name is the same, else by name.
+/// The position in the file of a column of the scan: the same position if the name is the same, else by name, else by a
+/// name in another case, if no other column of the scan is called so.
 pub fn find(file: &Schema, scan: &Schema, column: usize) -> Option<usize> {
     let name = scan.field(column).name();
     match file.fields().get(column) {
         Some(field) if field.name() == name => Some(column),
-        _ => file.fields().iter().position(|f| f.name() == name),
+        _ => named(file, name).or_else(|| {
+            let is_alike = |f: &FieldRef| f.name().eq_ignore_ascii_case(name);
+            let found = file.fields().iter().position(is_alike)?;
+            named(scan, file.field(found).name()).is_none().then_some(found)
+        }),
     }
+}
+
+/// The position of the column of this name.
+fn named(schema: &Schema, name: &str) -> Option<usize> {
+    schema.fields().iter().position(|f| f.name() == name)
 }
 
 impl Adapter {

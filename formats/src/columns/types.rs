@@ -9,7 +9,8 @@ use super::uuid;
 use crate::error::{Error, Result};
 
 /// The type in which a column of a file's type is read. Text is `Utf8View`, bytes are `BinaryView`. Dictionary and
-/// run-end encoded columns are their values, and narrow decimals are `Decimal128`. Nested types stay as they are.
+/// run-end encoded columns are their values, and narrow decimals are `Decimal128`. Lists of any kind are `List`, except
+/// those of a fixed size. In lists, structs and maps only other lists, dictionaries and runs change.
 pub fn read_type(file: &DataType) -> DataType {
     match file {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
@@ -19,6 +20,26 @@ pub fn read_type(file: &DataType) -> DataType {
         DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
             DataType::Decimal128(*precision, *scale)
         }
+        other => nested(other),
+    }
+}
+
+/// The type in which values within lists, structs and maps are read.
+fn nested(file: &DataType) -> DataType {
+    let inner = |field: &FieldRef| match nested(field.data_type()) {
+        same if same == *field.data_type() => field.clone(),
+        other => Arc::new(field.as_ref().clone().with_data_type(other)),
+    };
+    match file {
+        DataType::Dictionary(_, values) => nested(values),
+        DataType::RunEndEncoded(_, values) => nested(values.data_type()),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => DataType::List(inner(item)),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(inner(item), *size),
+        DataType::Map(entries, sorted) => DataType::Map(inner(entries), *sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
         other => other.clone(),
     }
 }

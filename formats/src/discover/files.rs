@@ -14,6 +14,7 @@ use super::layouts::Layouts;
 use super::list::Found;
 use super::unify::{Match, Unified};
 use super::{GivenSchema, OpenOptions, assemble, hive, styles};
+use crate::columns::adapt::find;
 use crate::compress::compression;
 use crate::compress::head::first_bytes;
 use crate::csv::style::Style;
@@ -493,25 +494,35 @@ impl Opening<'_> {
     }
 
     /// Refuses a csv file whose first record is a row, although the first record of the first file has names. It would
-    /// be taken for new names.
+    /// be taken for new names. And one whose first record has names, although that of the first file is a row: they would
+    /// be taken for texts.
     fn check_header(&self, file: usize, schema: &Schema, known: &Schema) -> Result<()> {
+        if !self.encoding.is_delimited() || self.options.header.is_some() {
+            return Ok(());
+        }
         let is_known = |field: &FieldRef| known.field_with_name(field.name()).is_ok();
-        let guessed = self.encoding.is_delimited() && self.options.header.is_none() && self.base.header;
-        // Without --union-by-name other names are an error anyway, which names both files.
-        if !guessed || !self.options.union_by_name || schema.fields().iter().all(is_known) {
+        let is_text = |field: &FieldRef| field.data_type() == &DataType::Utf8View;
+        let looks_otherwise = match self.base.header {
+            // Without --union-by-name other names are an error anyway, which names both files.
+            true => self.options.union_by_name && !schema.fields().iter().all(is_known),
+            false => {
+                schema.fields().iter().zip(known.fields()).any(|(own, known)| is_text(own) && !is_text(known))
+            }
+        };
+        if !looks_otherwise {
             return Ok(());
         }
         let entry = &self.files[file];
         let mut format = self.options(file).into_owned();
         let head = csv_head(entry, &mut format, Some(self.base.delimiter))?;
-        match has_header(&entry.path, &head, self.base, None)? {
-            true => Ok(()),
-            false => {
-                let help = "say --header yes or --header no, or read the files apart".to_string();
-                let message = "its first record is a row, and that of the first file has names";
-                Err(Error::location(entry.path.display(), message, Some(help)))
-            }
-        }
+        let (here, there) = match (has_header(&entry.path, &head, self.base, None)?, self.base.header) {
+            (true, false) => ("has names", "is a row"),
+            (false, true) => ("is a row", "has names"),
+            _ => return Ok(()),
+        };
+        let help = "say --header yes or --header no, or read the files apart".to_string();
+        let message = format!("its first record {here}, and that of the first file {there}");
+        Err(Error::location(entry.path.display(), message, Some(help)))
     }
 
     /// Whether a quick look shows for certain that the first records of a file have the known schema.
@@ -618,8 +629,8 @@ impl Opening<'_> {
                 .all(|file| self.begins_like_known(probe.as_mut(), file))
     }
 
-    /// Takes a given schema. If the encoding states the columns of a file, the first file must have all columns of the
-    /// schema.
+    /// Takes a given schema. If the encoding states the columns of a file, each file must have all columns of the schema,
+    /// or with `union_by_name` some file each column.
     fn with_schema(&self, schema: SchemaRef) -> Result<(SchemaRef, Vec<Seen>, DeferredValidation)> {
         let first = self.first.unwrap_or(0);
         let path = &self.files[first].path;
@@ -633,14 +644,7 @@ impl Opening<'_> {
             ));
         }
         if self.matching() == Match::Name || self.encoding.is_sheet() {
-            let stated = self.infer_one(first, 0)?;
-            let names: Vec<&str> = stated.fields().iter().map(|f| f.name().as_str()).collect();
-            if let Some(field) = schema.fields().iter().find(|f| !names.contains(&f.name().as_str())) {
-                let message = format!("it has no column '{}', which the schema names", field.name());
-                let near = schema::names::nearest(field.name(), names.iter().copied());
-                let near = if near.is_empty() { names.join(", ") } else { near.join(", ") };
-                return Err(Error::location(path.display(), message, Some(format!("it has {near}"))));
-            }
+            self.check_columns(first, &schema)?;
         }
         let seen = match self.matching() {
             Match::Name => {
@@ -651,6 +655,45 @@ impl Opening<'_> {
         // An inferred header has names, which are compared with those of the first file.
         let header = self.encoding.is_delimited() && self.files.len() > 1 && self.options.header.is_none();
         Ok((schema, seen, if header { DeferredValidation::Header } else { DeferredValidation::Nothing }))
+    }
+
+    /// Refuses a given schema with a column that a file lacks: it would read as NULL. The `first` file is told of first.
+    fn check_columns(&self, first: usize, schema: &Schema) -> Result<()> {
+        let columns = schema.fields().len();
+        let stated = self.infer_one(first, 0)?;
+        let lacks = |stated: &Schema| {
+            (0..columns).filter(|&column| find(stated, schema, column).is_none()).collect::<Vec<_>>()
+        };
+        let union_by_name = self.options.union_by_name;
+        let missing = parallel::each(self.files.len(), |i| {
+            // Of a sheet the first record tells the names, and of an empty file nothing.
+            if i == first || is_empty(&self.files[i])? {
+                return Ok(None);
+            }
+            Ok(Some(lacks(self.infer_one(i, 0)?.as_ref())))
+        })?;
+        let here = lacks(&stated);
+        let elsewhere = |column: &usize| missing.iter().flatten().any(|missing| !missing.contains(column));
+        let lacking = match here.iter().find(|column| !union_by_name || !elsewhere(column)) {
+            Some(&column) => Some((first, column)),
+            None if union_by_name => None,
+            None => {
+                let beside = missing.iter().enumerate();
+                beside.filter_map(|(i, missing)| Some((i, *missing.as_ref()?.first()?))).next()
+            }
+        };
+        let Some((file, column)) = lacking else { return Ok(()) };
+        let name = schema.field(column).name();
+        let stated = self.infer_one(file, 0)?;
+        let names: Vec<&str> = stated.fields().iter().map(|f| f.name().as_str()).collect();
+        let near = schema::names::nearest(name, names.iter().copied());
+        let near = if near.is_empty() { names.join(", ") } else { near.join(", ") };
+        let help = match union_by_name || file == first {
+            true => format!("it has {near}"),
+            false => format!("it has {near}; --union-by-name reads NULL where a file lacks a column"),
+        };
+        let message = format!("it has no column '{name}', which the schema names");
+        Err(Error::location(self.files[file].path.display(), message, Some(help)))
     }
 }
 

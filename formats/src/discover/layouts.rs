@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::Schema;
+use arrow_schema::{FieldRef, Schema};
 use schema::FileLayout;
 
 use super::detect::Detected;
@@ -27,7 +27,11 @@ impl<'a> Layouts<'a> {
 
     /// The number of a file's layout, which is added if it is new. `None` if the file does not differ from its table.
     pub fn of(&mut self, table: &Schema, detected: &Detected, own: Option<&Schema>) -> Option<usize> {
-        let place = |schema: &Schema, name: &str| schema.fields().iter().position(|f| f.name() == name);
+        let place = |table: &Schema, name: &str| {
+            let fields = table.fields();
+            let is_alike = |f: &FieldRef| f.name().eq_ignore_ascii_case(name);
+            fields.iter().position(|f| f.name() == name).or_else(|| fields.iter().position(is_alike))
+        };
         if own.is_none() && detected.compression == self.compression {
             return None;
         }

@@ -79,9 +79,18 @@ impl<'a> Unified<'a> {
             self.compare_names(schema, &mut differences);
         }
         let same_names = differences.is_empty();
+        // Keys of records match letter by letter.
+        let is_caseless = self.matching == Match::Name || (self.matching == Match::Place && self.by_name);
+        let mut taken = HashSet::new();
         for field in schema.fields().iter().filter(|_| same_names) {
-            match self.places.get(field.name()) {
-                Some(&place) => {
+            let alike = self.alike.get(&field.name().to_ascii_lowercase()).copied();
+            let is_free = |place: &usize| {
+                !taken.contains(place) && !names.contains(self.fields[*place].name().as_str())
+            };
+            let caseless = alike.filter(|place| is_caseless && is_free(place));
+            match self.places.get(field.name()).copied().or(caseless) {
+                Some(place) => {
+                    taken.insert(place);
                     let known = &mut self.fields[place];
                     let nullable = known.is_nullable() || field.is_nullable();
                     match combined(known.data_type(), field.data_type(), how) {
@@ -104,8 +113,8 @@ impl<'a> Unified<'a> {
                         name(field.data_type())
                     ));
                 }
-                None => match self.alike.get(&field.name().to_ascii_lowercase()) {
-                    Some(&like) => differences.push(format!(
+                None => match alike {
+                    Some(like) => differences.push(format!(
                         "column '{}' is called '{}' there, and SQL does not tell them apart",
                         field.name(),
                         self.fields[like].name()
@@ -115,8 +124,10 @@ impl<'a> Unified<'a> {
                 },
             }
         }
-        let missing = self.fields.iter_mut().filter(|f| !names.contains(f.name().as_str()));
-        for field in missing {
+        for (place, field) in self.fields.iter_mut().enumerate() {
+            if names.contains(field.name().as_str()) || taken.contains(&place) {
+                continue;
+            }
             match self.matching {
                 Match::Key | Match::Json => field.set_nullable(true),
                 _ if self.by_name => field.set_nullable(true),
@@ -149,10 +160,13 @@ impl<'a> Unified<'a> {
                 ));
             }
         }
-        for field in schema.fields().iter().skip(there) {
+        // A column of both files in other places has been told of.
+        let known = |name: &String| self.places.contains_key(name);
+        for field in schema.fields().iter().skip(there).filter(|f| !known(f.name())) {
             differences.push(format!("column '{}' ({}) is only here", field.name(), name(field.data_type())));
         }
-        for field in self.fields.iter().skip(here) {
+        let has = |name: &String| schema.fields().iter().any(|f| f.name() == name);
+        for field in self.fields.iter().skip(here).filter(|f| !has(f.name())) {
             differences.push(format!(
                 "column '{}' ({}) is only there",
                 field.name(),
@@ -311,7 +325,10 @@ mod tests {
             columns(&united),
             [("a", T::Float64, false), ("b", T::Utf8View, true), ("c", T::Date32, true)]
         );
-        let error = unite(Match::Name, true, &[first, &[("A", T::Int32)]]).unwrap_err().to_string();
+        let united = unite(Match::Name, true, &[first, &[("A", T::Int64)]]).unwrap();
+        assert_eq!(columns(&united), [("a", T::Int64, false), ("b", T::Utf8View, true)]);
+        let error =
+            unite(Match::Name, true, &[first, &[("a", T::Int32), ("A", T::Int32)]]).unwrap_err().to_string();
         assert!(error.contains("does not tell them apart"), "{error}");
         let error = unite(Match::Name, true, &[first, &[("b", T::Int32)]]).unwrap_err().to_string();
         assert!(

@@ -134,6 +134,15 @@ fn csv_files_that_differ() {
 }
 
 #[test]
+fn names_beside_a_file_without_are_no_values() {
+    let dir = texts(&[("a.csv", "1,2\n3,4\n"), ("b.csv", "id,n\n5,6\n"), ("c.csv", "x,7\n")]);
+    let none = OpenOptions::default();
+    let said = message(&dir, "[ab].csv", &none);
+    assert!(said.starts_with("b.csv: its first record has names") && said.contains("--header"), "{said}");
+    assert!(message(&dir, "[ac].csv", &none).contains("'column1' is VARCHAR here and BIGINT there"));
+}
+
+#[test]
 fn types_come_from_the_first_file_that_has_values() {
     let dir =
         texts(&[("a.csv", "id,x\n"), ("b.csv", "id,x\n1,\n"), ("c.csv", "id,x\n2,\n"), ("d.csv", "a,b\n\n")]);

@@ -76,3 +76,29 @@ fn a_schema_must_name_columns_that_are_there() {
     let wider = at(&dir, "a.parquet", &given(&[("number", DataType::Float64)])).unwrap();
     assert_eq!(rows(&wider), [["0.0"]]);
 }
+
+#[test]
+fn each_file_has_the_columns_of_a_schema_in_any_case_of_letters() {
+    for encoding in ["parquet", "arrow", "buren"] {
+        let name = |name: &str| format!("{name}.{encoding}");
+        let (a, b, c) = (name("a"), name("b"), name("c"));
+        let dir = tree(&[
+            (&a, &encoded(encoding, &numbers("number", 0, 1))),
+            (&b, &encoded(encoding, &numbers("NUMBER", 1, 1))),
+            (&c, &encoded(encoding, &numbers("other", 2, 1))),
+        ]);
+        let (schema, glob) =
+            (given(&[("number", DataType::Int64)]), |files: &str| format!("{files}.{encoding}"));
+        assert_eq!(rows(&at(&dir, &glob("[ab]"), &schema).unwrap()), [["0"], ["1"]], "{encoding}");
+        let said = message(&dir, &glob("[abc]"), &schema);
+        assert!(said.starts_with(&c) && said.contains("no column 'number'"), "{said}");
+        assert!(said.contains("--union-by-name"), "{said}");
+        let united = OpenOptions { union_by_name: true, ..schema.clone() };
+        assert_eq!(rows(&at(&dir, &glob("[abc]"), &united).unwrap()), [["0"], ["1"], ["NULL"]]);
+        let nowhere = OpenOptions { union_by_name: true, ..given(&[("numbr", DataType::Int64)]) };
+        assert!(message(&dir, &glob("[abc]"), &nowhere).contains("no column 'numbr'"));
+        // Without a schema the first file spells the name.
+        let found = at(&dir, &glob("[ab]"), &OpenOptions::default()).unwrap();
+        assert_eq!((columns(&found)[0].0, rows(&found).len()), ("number", 2));
+    }
+}
