@@ -104,6 +104,15 @@ def inline():
     book.close()
 
 
+def cover():
+    book = openpyxl.Workbook()
+    book.active.title = "Cover"
+    data = book.create_sheet("Data")
+    data.append(["n"])
+    data.append([7])
+    save(book, "cover.xlsx")
+
+
 def expected(name, sheet, rows):
     book = openpyxl.load_workbook(HERE / name, data_only=True)
     found = [[None if v is None else str(v) for v in row] for row in book[sheet].iter_rows(values_only=True)]
@@ -114,6 +123,7 @@ types()
 epoch_1904()
 formulas()
 inline()
+cover()
 changed(
     "types.xlsx",
     "dimension.xlsx",
@@ -127,4 +137,5 @@ for sheet in ["Types", "Second sheet", "Merged", "Plain", "Twice"]:
 expected("epoch1904.xlsx", "Sheet", rows)
 expected("formulas.xlsx", "Sums", rows)
 expected("inline.xlsx", "Sheet1", rows)
+expected("cover.xlsx", "Data", rows)
 (HERE / "openpyxl.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")

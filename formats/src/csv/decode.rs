@@ -1,6 +1,7 @@
 //! Decodes csv (RFC 4180): windows of regular records column by column, others one by one.
 
 use arrow_schema::DataType;
+use memchr::memmem;
 use schema::{FormatOptions, OnError};
 
 use super::count::count;
@@ -219,6 +220,25 @@ fn at_beginning(mut error: Error) -> Error {
     error
 }
 
+/// An error of a record in which quotes may be written in another way: with a backslash before them, or as apostrophes.
+fn quoted_otherwise(mut error: Error, record: &[u8], marks: Marks) -> Error {
+    /// The bytes that are looked at.
+    const BYTES: usize = 4096;
+    let record = &record[..record.len().min(BYTES)];
+    let apostrophes = [&[marks.delimiter, b'\''][..], &[b'\'', marks.delimiter]];
+    if let Error::Data(e) = &mut error
+        && let Some(help) = &mut e.help
+        && marks.quote == b'"'
+    {
+        if memmem::find(record, b"\\\"").is_some() {
+            help.push_str(", --escape '\\' reads \\\" in a value as a quote");
+        } else if apostrophes.iter().any(|pair| memmem::find(record, pair).is_some()) {
+            help.push_str(", --quote \"'\" reads values between apostrophes");
+        }
+    }
+    error
+}
+
 /// The parser of csv.
 pub struct CsvParser {
     /// Positions in the record of the columns wanted.
@@ -390,7 +410,7 @@ impl CsvParser {
                 return Ok(0);
             }
             let records = Records::of(input, at..bytes.len(), 1, 0);
-            return Err(batch.unclosed_quote(&records));
+            return Err(quoted_otherwise(batch.unclosed_quote(&records), &bytes[at..], self.marks));
         };
         let (blank, comment) = (record.is_blank(), record.is_comment(bytes, self.comment));
         let Single { mut fields, count, end } = record;
@@ -414,7 +434,8 @@ impl CsvParser {
             self.one(records, &fields, batch)?;
         } else {
             let misfit = self.misfit(at, &fields, count);
-            batch.misfit(records, misfit, 0).map_err(at_beginning)?;
+            let told = |error| quoted_otherwise(at_beginning(error), &bytes[at..end], self.marks);
+            batch.misfit(records, misfit, 0).map_err(told)?;
         }
         Ok(end - at)
     }

@@ -110,7 +110,9 @@ pub fn by_content(
         let detected = checked(path, detected)?;
         // UTF-16 is an error here, because the error of the decoder would only name its first bytes.
         if !format(name)?.compresses_inside() && !has_charset {
-            refuse_utf16(path, &first_bytes(file, compression, 2)?)?;
+            let head = first_bytes(file, compression, 64)?;
+            refuse_utf16(path, &head)?;
+            refuse_unmarked_utf16(path, detected.encoding, &head)?;
         }
         return Ok(detected);
     }
@@ -130,6 +132,12 @@ pub fn by_content(
         (None, Some(named)) => (named, delimiter),
         (None, None) => match sniff::text_kind(&head) {
             Some((encoding, delimiter)) => (encoding, delimiter),
+            None if let Some((compression, unpack)) = unread_compression(path, &head) => {
+                let message = format!("files of {compression} are not unpacked here");
+                let file = path.display();
+                let help = format!("unpack it: {unpack} '{file}' | palais query \"SELECT * FROM '-'\"");
+                return Err(Error::location(file, message, Some(help)));
+            }
             None => {
                 let names: Vec<_> = formats().iter().map(|f| f.name()).collect();
                 let help = format!("name it with --from ({})", names.join(", "));
@@ -138,7 +146,40 @@ pub fn by_content(
             }
         },
     };
+    if !has_charset {
+        refuse_unmarked_utf16(path, encoding, &head)?;
+    }
     checked(path, Detected { encoding, compression, delimiter })
+}
+
+/// Refuses a file of text whose every second byte is 0, as in ASCII letters in UTF-16.
+fn refuse_unmarked_utf16(path: &Path, encoding: &str, head: &[u8]) -> Result<()> {
+    let format = format(encoding)?;
+    let is_text = format.is_delimited() || format.is_json() || encoding == "text";
+    let pairs: Vec<[u8; 2]> = head.chunks_exact(2).take(32).map(|pair| [pair[0], pair[1]]).collect();
+    let name = match pairs.as_slice() {
+        pairs if !is_text || pairs.len() < 2 => return Ok(()),
+        pairs if pairs.iter().all(|pair| pair[0] != 0 && pair[1] == 0) => "utf-16le",
+        pairs if pairs.iter().all(|pair| pair[0] == 0 && pair[1] != 0) => "utf-16be",
+        _ => return Ok(()),
+    };
+    let help = format!("--encoding {name} reads it");
+    Err(Error::location(path.display(), "the text is UTF-16, and not UTF-8", Some(help)))
+}
+
+/// The compression that this is not able to read whose files begin with these bytes, or have such a suffix, and how they
+/// are unpacked.
+fn unread_compression(path: &Path, head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let suffix = path.extension().map(|suffix| suffix.to_string_lossy().to_lowercase());
+    match suffix.as_deref() {
+        _ if head.starts_with(b"\xfd7zXZ\0") => Some(("xz", "xz -dc")),
+        _ if head.starts_with(b"7z\xbc\xaf\x27\x1c") => Some(("7z", "7z x -so")),
+        _ if head.starts_with(b"PK\x03\x04") => Some(("zip", "unzip -p")),
+        Some("br") => Some(("brotli", "brotli -dc")),
+        Some("lzma") => Some(("lzma", "xz -dc")),
+        Some("z") => Some(("compress", "uncompress -c")),
+        _ => None,
+    }
 }
 
 /// The encoding whose files begin with these bytes.

@@ -48,15 +48,20 @@ impl Book {
         with_cells.map(|sheet| sheet.name.clone()).filter(|name| name.chars().count() <= MOST_NAME).collect()
     }
 
-    /// The sheet of this name, in any case of letters, or the first one.
-    pub fn sheet_named(&self, name: Option<&str>) -> Result<String> {
+    /// The cells of the first sheet that has any.
+    pub fn first_cells(&mut self) -> Result<Cells> {
+        for sheet in self.sheets() {
+            let cells = self.cells(&sheet)?;
+            if cells.columns.iter().any(|column| column.first().is_some()) {
+                return Ok(cells);
+            }
+        }
+        Err(Error::corrupt("the workbook has no sheet with cells"))
+    }
+
+    /// The sheet of this name, in any case of letters.
+    pub fn sheet_named(&self, name: &str) -> Result<String> {
         let sheets = self.sheets();
-        let Some(name) = name else {
-            return sheets
-                .into_iter()
-                .next()
-                .ok_or_else(|| Error::corrupt("the workbook has no sheet with cells"));
-        };
         let is_it = |sheet: &&String| *sheet == name || sheet.to_lowercase() == name.to_lowercase();
         if let Some(sheet) = sheets.iter().find(|sheet| *sheet == name).or_else(|| sheets.iter().find(is_it))
         {

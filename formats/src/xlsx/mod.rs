@@ -114,8 +114,14 @@ fn choice(options: &FormatOptions) -> SheetChoice {
 /// The table of a workbook with these bytes.
 fn table(bytes: Bytes, choice: &SheetChoice) -> Result<Region> {
     let mut book = Book::open(bytes)?;
-    let sheet = book.sheet_named(choice.name.as_deref())?;
-    Region::new(book.cells(&sheet)?, choice)
+    let cells = match choice.name.as_deref() {
+        Some(name) => {
+            let sheet = book.sheet_named(name)?;
+            book.cells(&sheet)?
+        }
+        None => book.first_cells()?,
+    };
+    Region::new(cells, choice)
 }
 
 /// The sheets, and the rows of their tables.
@@ -127,7 +133,8 @@ fn inspect(bytes: Bytes) -> Result<Inspection> {
     for name in &names {
         let region = Region::new(book.cells(name)?, &SheetChoice::default())?;
         parts.push(PartInspection { rows: region.rows() as u64, chunks: Vec::new() });
-        first.get_or_insert_with(|| region.schema());
+        let schema = Some(region.schema()).filter(|schema| !schema.fields().is_empty());
+        first = first.or(schema);
     }
     let schema = Arc::new(first.unwrap_or_else(arrow_schema::Schema::empty));
     Ok(Inspection { schema, rows: None, distinct: Vec::new(), part: "sheet", names, parts })

@@ -162,4 +162,24 @@ fn utf16_is_named() {
     }
     let text = OpenOptions { encoding: Some("text".into()), ..OpenOptions::default() };
     assert!(message(&dir, "c", &text).contains("the text is UTF-16"));
+    // Without a mark at the beginning.
+    let dir = tree(&[("a.csv", &little[2..]), ("b.log", &big[2..]), ("c.bincode", &little[2..])]);
+    for (name, encoding) in [("a.csv", "utf-16le"), ("b.log", "utf-16be")] {
+        let said = message(&dir, name, &OpenOptions::default());
+        assert!(said.contains("the text is UTF-16") && said.contains(encoding), "{said}");
+    }
+    assert!(!message(&dir, "c.bincode", &OpenOptions::default()).contains("UTF-16"));
+}
+
+#[test]
+fn compressions_that_are_not_read_are_named() {
+    let dir = tree(&[
+        ("a.csv.xz", b"\xfd7zXZ\0\0\x04\xe6"),
+        ("b.csv.br", b"\x0b\x02\x80\0"),
+        ("c", b"PK\x03\x04\0\0"),
+    ]);
+    for (name, unpack) in [("a.csv.xz", "xz -dc"), ("b.csv.br", "brotli -dc"), ("c", "unzip -p")] {
+        let said = message(&dir, name, &OpenOptions::default());
+        assert!(said.contains("are not unpacked here") && said.contains(unpack), "{name}: {said}");
+    }
 }
