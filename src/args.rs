@@ -399,7 +399,7 @@ pub struct Run {
     /// The form of the result: on a terminal a table if not given, else csv.
     #[arg(long, value_parser = result_formats())]
     pub format: Option<ResultFormat>,
-    /// Write the result to a file.
+    /// Write the result to a file; - is standard output.
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// The compression of that file: none, gzip, zlib, snappy, lz4 or zstd, as far as its format takes it. It is what

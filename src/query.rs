@@ -198,7 +198,7 @@ impl<'a> QueryCommand<'a> {
     }
 
     fn execute_statement(&self, statement: &Parsed) -> anyhow::Result<()> {
-        match (&**statement, &self.run.output) {
+        match (&**statement, self.output()) {
             (Statement::Query(query), _) if self.run.repeat.is_some() => self.repeat(statement, query),
             (Statement::Query(_), Some(path)) => {
                 let to = self.target(path)?;
@@ -217,6 +217,11 @@ impl<'a> QueryCommand<'a> {
             (tree, _) if tree.gives_rows() => self.show(statement),
             _ => self.count(false, |begun| self.session.run(statement, &self.cancel, begun)),
         }
+    }
+
+    /// The file that `--output` names, which `-` is not: that is standard output.
+    fn output(&self) -> Option<&Path> {
+        self.run.output.as_deref().filter(|path| *path != Path::new("-"))
     }
 
     /// The place for the rows that `--output` names.
@@ -344,7 +349,7 @@ impl<'a> QueryCommand<'a> {
     /// The writer that the flags ask for, for a result of few rows.
     fn writer(&self, statement: &Statement) -> anyhow::Result<Box<dyn ResultWriter>> {
         let plan = before_operators(statement);
-        let Some(path) = &self.run.output else {
+        let Some(path) = self.output() else {
             return Ok(print::writer(self.run.format, plan, &self.session.settings().time_zone)?);
         };
         let to = self.target(path)?;

@@ -289,6 +289,82 @@ fn a_command_that_prints_something_else_names_the_file() {
 }
 
 #[test]
+fn a_command_gets_a_line_for_each_row() {
+    let dir = Scratch::new(&[
+        ("x.csv", "a,b\n1,\n,\"\"\n"),
+        ("tab.csv", "a,b\n\"x\ty\",1\n"),
+        ("line.csv", "a\n\"x\ny\"\n"),
+    ]);
+    let through =
+        |file: &str, columns: &str| format!("SELECT * FROM transform('{file}', 'cat', '{columns}')");
+    let scripts = ["--allow-scripts"];
+    assert_eq!(dir.rows(&through("x.csv", "a BIGINT, b VARCHAR"), &scripts), "a,b\n1,\n,\"\"\n");
+    let raw = "SELECT * FROM transform('x.csv', 'sed s/^/-/ | tr ''\\t'' :', 'line VARCHAR')";
+    assert_eq!(dir.rows(raw, &scripts), "line\n-1:\\N\n-\\N:\n");
+    for (file, columns, what) in [
+        ("tab.csv", "a VARCHAR, b BIGINT", "column a has a tab"),
+        ("line.csv", "a VARCHAR", "column a has a line break"),
+    ] {
+        says(
+            &dir.fails(1, &["query", &through(file, columns), "--allow-scripts"]),
+            &[file, what, "replace()"],
+        );
+    }
+}
+
+#[test]
+fn a_statement_that_names_the_file_of_a_row_gets_it() {
+    let dir = Scratch::new(&[
+        ("logs/a.csv", "n\n1\n2\n"),
+        ("logs/b.csv", "n\n3\n"),
+        ("own.csv", "filename,n\nx,1\n"),
+    ]);
+    let counted = "SELECT filename, count(*) AS c FROM 'logs/*.csv' GROUP BY filename ORDER BY FileName";
+    for flags in [&["--workers", "1"][..], &["--workers", "3"]] {
+        assert_eq!(dir.rows(counted, flags), "filename,c\nlogs/a.csv,2\nlogs/b.csv,1\n");
+    }
+    assert_eq!(dir.rows("SELECT * FROM 'logs/*.csv' WHERE filename LIKE '%b.csv'", &[]), "n\n3\n");
+    let joined =
+        "SELECT x.filename, y.n FROM 'logs/*.csv' x JOIN 'logs/b.csv' y ON y.n = x.n + 1 ORDER BY y.filename";
+    assert_eq!(dir.rows(joined, &[]), "filename,n\nlogs/a.csv,3\n");
+    assert_eq!(dir.rows("SELECT filename FROM 'own.csv'", &[]), "filename\nx\n");
+    let both = "SELECT filename FROM 'logs/a.csv' x, 'logs/b.csv' y";
+    says(&dir.fails(1, &["query", both]), &["'filename' is ambiguous"]);
+    says(&dir.fails(1, &["query", "SELECT filename FROM range(2)"]), &["no column 'filename'"]);
+    let inner = "WITH t AS (SELECT * FROM 'logs/*.csv') SELECT filename FROM t";
+    says(&dir.fails(1, &["query", inner]), &["no column 'filename'"]);
+    // Names that are no UTF-8 stay different.
+    for byte in [0xfe, 0xff] {
+        let name = [b"odd/", &[byte][..], b".csv"].concat();
+        let path = dir.path("").join(std::ffi::OsStr::from_bytes(&name));
+        fs::create_dir_all(dir.path("odd")).expect("a directory can be made");
+        fs::write(path, "n\n1\n").expect("a file can be written");
+    }
+    let odd = "SELECT filename, _file FROM 'odd' ORDER BY 1";
+    let named = "filename,_file\nodd/\\xFE.csv,odd/\\xFE.csv\nodd/\\xFF.csv,odd/\\xFF.csv\n";
+    assert_eq!(dir.rows(odd, &["--file-column"]), named);
+    let outer = "SELECT n, (SELECT max(n) FROM 'logs/*.csv' i WHERE i.filename = o.filename) AS m FROM 'logs/*.csv' o ORDER BY n";
+    assert_eq!(dir.rows(outer, &[]), "n,m\n1,2\n2,2\n3,3\n");
+}
+
+#[test]
+fn no_file_is_written_among_the_parts_of_a_dataset() {
+    let dir = Scratch::new(&[("a.csv", "n\n1\n")]);
+    assert_eq!(dir.palais(&["convert", "a.csv", "d", "--to", "parquet"]).code(), Some(0));
+    for arguments in [
+        &["convert", "a.csv", "d/new.parquet"][..],
+        &["convert", "a.csv", "d/part-00000.parquet", "--overwrite"],
+        &["query", "SELECT 1 AS n", "--output", "d/new.csv"],
+        &["convert", "a.csv", "d/below", "--to", "parquet"],
+    ] {
+        says(&dir.fails(1, arguments), &["its directory is a dataset"]);
+    }
+    assert_eq!(dir.rows("SELECT n FROM 'd'", &[]), "n\n1\n");
+    assert_eq!(dir.rows("SELECT 1 AS n", &["-o", "-"]), "n\n1\n");
+    assert!(!dir.path("-").exists());
+}
+
+#[test]
 fn a_column_through_a_pipe_keeps_its_name() {
     let dir = Scratch::new(&[]);
     let column = dir.rows("SELECT range FROM range(3)", &[]);

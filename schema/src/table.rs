@@ -1,11 +1,11 @@
 //! What a query knows of a table: its schema, its size and where its rows come from.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use crate::bdb;
@@ -39,6 +39,29 @@ impl Table {
     pub fn about_rows(&self) -> Option<u64> {
         self.rows.or(self.guesses.rows)
     }
+
+    /// The same table with the path of each row's file in a column of this name behind the others, if it is one of files.
+    pub fn with_paths(&self, name: &str) -> Table {
+        let mut table = self.clone();
+        let Source::Files(set) = &mut table.source else { return table };
+        for file in &mut set.files {
+            file.constants.push(Some(path_text(&file.path)));
+        }
+        let path = Arc::new(Field::new(name, DataType::Utf8View, false));
+        let fields = table.schema.fields().iter().cloned().chain([path]);
+        table.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        table
+    }
+}
+
+/// A path as the text of a column. Bytes that are no UTF-8 are written `\xFF`, so that different paths stay different.
+pub fn path_text(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02X}")));
+    }
+    text
 }
 
 /// Where the rows of a table come from.

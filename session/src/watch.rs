@@ -12,9 +12,11 @@ use engine::context::stack;
 use engine::dataflow::batch::batch_of;
 use engine::incremental;
 use queries::Statement;
+use queries::binder::paths;
 use schema::{FileSet, Source, Table};
 
 use crate::error::{Error, Result};
+use crate::introspection::type_name;
 use crate::parsed::parse;
 use crate::pivots::is_unlisted;
 use crate::session::Session;
@@ -31,6 +33,8 @@ pub struct Watch<'a> {
     name: String,
     /// The table as it was at first. The first round takes in its files.
     first: Table,
+    /// Whether the query names the column of paths, which the table then has.
+    names_paths: bool,
     schema: SchemaRef,
     /// The files that were taken in, with their sizes in bytes and their times in nanoseconds.
     seen: BTreeMap<PathBuf, (u64, i64)>,
@@ -92,6 +96,7 @@ impl Session {
             cancel: cancel.clone(),
             name,
             first,
+            names_paths: paths::are_named(&expanded),
             schema,
             seen: BTreeMap::new(),
             is_begun: false,
@@ -135,7 +140,9 @@ impl Watch<'_> {
         }
         self.is_begun = true;
         let source = Source::Files(FileSet { files: new, ..set.clone() });
-        let changes = self.live.round(&Table { source, ..table.clone() })?;
+        let table = Table { source, ..table.clone() };
+        let with_paths = if self.names_paths { paths::table_with(&table) } else { None };
+        let changes = self.live.round(&with_paths.unwrap_or(table))?;
         let batch = |change: incremental::Change| {
             let diffs: ArrayRef = Arc::new(Int64Array::from(change.diffs));
             let columns = [change.rows.columns(), &[diffs]].concat();
@@ -154,9 +161,17 @@ impl Watch<'_> {
         let opened = self.session.open(std::slice::from_ref(&self.name), false, &self.cancel)?;
         let table = Table::clone(opened.catalog.table(&self.name)?);
         if table.schema != self.first.schema {
-            let help = format!("give the schema with --schema {}=FILE", self.name);
-            let what = "a file was added whose columns differ";
-            return Err(formats::Error::location(&self.name, what, Some(help)).into());
+            let help = format!("start watch again, or give the schema with --schema {}=FILE", self.name);
+            let what = format!("a file was added whose columns differ: {}", differing(&self.first, &table));
+            let Source::Files(set) = &table.source else {
+                return Err(formats::Error::location(&self.name, what, Some(help)).into());
+            };
+            let new: Vec<_> = set.files.iter().filter(|file| !self.seen.contains_key(&file.path)).collect();
+            let place = match new.as_slice() {
+                [only] => only.path.display().to_string(),
+                _ => self.name.clone(),
+            };
+            return Err(formats::Error::location(place, what, Some(help)).into());
         }
         Ok(table)
     }
@@ -188,5 +203,22 @@ impl Watch<'_> {
             }
         }
         Ok(new)
+    }
+}
+
+/// The first column in which two tables differ.
+fn differing(before: &Table, now: &Table) -> String {
+    let (before, now) = (before.schema.fields(), now.schema.fields());
+    let differs = before.iter().zip(now).find(|(before, now)| before != now);
+    match differs {
+        Some((before, now)) if before.name() == now.name() && before.data_type() != now.data_type() => {
+            let (was, is) = (type_name(before.data_type()), type_name(now.data_type()));
+            format!("column '{}' was {was}, and is {is} with it", now.name())
+        }
+        Some((before, now)) if before.name() == now.name() => {
+            format!("column '{}' had no NULL before it", now.name())
+        }
+        Some((before, now)) => format!("column '{}' stands where '{}' did", now.name(), before.name()),
+        None => format!("there were {} columns, and are {} with it", before.len(), now.len()),
     }
 }

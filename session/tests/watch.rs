@@ -54,6 +54,25 @@ fn each_poll_takes_in_what_was_added() {
 }
 
 #[test]
+fn a_file_that_widens_a_column_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session();
+    session.register("t", &home.path().display().to_string());
+    add(home.path(), "1.csv", "k,v\n1,10\n");
+    let mut watch = session.watch("SELECT k, v, filename LIKE '%1.csv' AS f FROM t").unwrap();
+    assert_eq!(watch.poll().unwrap().expect("the first result is a change")[0].num_rows(), 1);
+    add(home.path(), "2.csv", "k,v\n2,2\n");
+    let change = watch.poll().unwrap().expect("a file was added");
+    assert!(!change[0].column(2).as_boolean().value(0), "the path is that of the file that was added");
+    add(home.path(), "3.csv", "k,v\n3,0.5\n");
+    let said = ends(&mut watch);
+    assert!(
+        said.contains("3.csv: ") && said.contains("column 'v' was BIGINT, and is DOUBLE with it"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_watch_ends_at_the_memory_limit_of_its_session() {
     let home = tempfile::tempdir().unwrap();
     let lines = |from: usize| (from..from + 200_000).map(|n| format!("{n},{n}\n")).collect::<String>();

@@ -1,10 +1,9 @@
 //! Adds the columns of a table that are not in its files.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use schema::{FileLayout, Source, Table};
+use schema::{FileLayout, Source, Table, path_text};
 
 use super::hive::Hive;
 use crate::error::{Error, Result};
@@ -56,14 +55,10 @@ pub fn add_file_column(table: &mut Table) -> Result<()> {
     }
     let Source::Files(set) = &mut table.source else { return Ok(()) };
     for file in &mut set.files {
-        file.constants.push(Some(shown(&file.path)));
+        file.constants.push(Some(path_text(&file.path)));
     }
     append(table, [Field::new(FILE_COLUMN, DataType::Utf8View, false)]);
     Ok(())
-}
-
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }
 
 fn append(table: &mut Table, fields: impl IntoIterator<Item = Field>) {

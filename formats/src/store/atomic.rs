@@ -24,6 +24,7 @@ mod rename;
 mod temporary;
 mod tree;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -260,6 +261,7 @@ fn parent(path: &Path) -> &Path {
 
 /// Whether there is something to be replaced at the destination; an error if that may not be done.
 fn check(destination: &Path, written: &Path, overwrite: Overwrite, kind: Kind) -> Result<bool> {
+    check_beside(destination, written, kind)?;
     let there = match roots::metadata(destination) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
         Err(e) => return Err(Error::io(written, "open", e)),
@@ -288,6 +290,20 @@ fn check(destination: &Path, written: &Path, overwrite: Overwrite, kind: Kind) -
         }
         (Kind::Directory, Overwrite::Yes) => Ok(true),
     }
+}
+
+/// Refuses data among the files of a dataset, whose manifest does not name it: the dataset could not be read again.
+fn check_beside(destination: &Path, written: &Path, kind: Kind) -> Result<()> {
+    let directory = parent(destination);
+    let is_left_out =
+        |name: &OsStr| name.as_encoded_bytes().first().is_some_and(|first| b"._".contains(first));
+    let is_data = destination.file_name().is_some_and(|name| !is_left_out(name));
+    if kind == Kind::Device || !is_data || !has_manifest(directory) {
+        return Ok(());
+    }
+    let message = format!("its directory is a dataset, whose {} does not name it", manifest::FILE_NAME);
+    let help = "write it elsewhere; COPY (SELECT … UNION ALL SELECT …) TO another directory adds rows";
+    Err(refused(written, message, help))
 }
 
 /// Whether the file that is there may be replaced.

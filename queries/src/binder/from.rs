@@ -16,7 +16,7 @@ use super::query::mapped;
 use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope};
 use super::syntax::unsupported;
 use super::unnest::UNNEST;
-use super::{Binder, Bound, sample, syntax};
+use super::{Binder, Bound, paths, sample, syntax};
 use crate::algebra::{
     ColumnId, Expr, Join, JoinKind, Rel, Scan, Shared, Stage, StageOutput, Transform, Values,
 };
@@ -168,9 +168,28 @@ impl<'a> Binder<'a> {
         }
         let table = self.catalog.table(name).map_err(|error| self.no_table(name, error))?.clone();
         let (known, is_file) = (table.name.clone(), matches!(table.source, Source::Files(_)));
-        let bound = self.scan(table, None);
-        let (rel, scope) = self.relation(bound, Some(&known), alias)?;
+        let with_paths = self.with_paths(&table);
+        let has_paths = with_paths.is_some();
+        let mut bound = self.scan(with_paths.unwrap_or(table), None);
+        let path = if has_paths { bound.fields.pop() } else { None };
+        let (rel, mut scope) = self.relation(bound, Some(&known), alias)?;
+        if let Some(path) = path {
+            scope = scope.with_path(path);
+        }
         Ok((rel, if is_file && alias.is_none() { scope.with_stem(&known) } else { scope }))
+    }
+
+    /// A table of files with the column of paths, if the query names it. It is one table wherever it is read.
+    fn with_paths(&mut self, table: &Arc<Table>) -> Option<Arc<Table>> {
+        if !self.names_paths {
+            return None;
+        }
+        if let Some(known) = self.with_paths.get(&table.name) {
+            return Some(known.clone());
+        }
+        let with_paths = Arc::new(paths::table_with(table)?);
+        self.with_paths.insert(table.name.clone(), with_paths.clone());
+        Some(with_paths)
     }
 
     /// What a name of WITH stands for. Its rows become a stage, unless it names columns of queries around it, or the

@@ -28,6 +28,7 @@ mod names;
 mod nearest;
 pub(crate) mod nested;
 mod orders;
+pub mod paths;
 mod patterns;
 mod pivot;
 mod query;
@@ -46,6 +47,11 @@ pub mod window;
 
 pub use sql_type::named as type_named;
 pub(crate) use sql_type::named_with_json as type_with_json;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schema::Table;
 
 use crate::Settings;
 use crate::algebra::{Columns, Rel, Stage, Statement};
@@ -72,6 +78,8 @@ pub fn bind(query: &Query, catalog: &Catalog, settings: &Settings) -> Result<(St
         columns: Columns::default(),
         stages: vec![],
         recursive: vec![],
+        names_paths: paths::are_named(&query),
+        with_paths: BTreeMap::new(),
     };
     let bound = binder.query(&query, None, None)?;
     let names = bound.fields.iter().map(|field| field.name.clone()).collect();
@@ -92,6 +100,10 @@ struct Binder<'a> {
     stages: Vec<Stage>,
     /// The names of WITH RECURSIVE around what is bound.
     recursive: Vec<String>,
+    /// Whether the query names the column of paths.
+    names_paths: bool,
+    /// The tables that have it, by their names.
+    with_paths: BTreeMap<String, Arc<Table>>,
 }
 
 /// A query that is bound.

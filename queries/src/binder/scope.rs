@@ -40,6 +40,8 @@ pub struct Relation {
     pub is_value: bool,
     /// Its columns.
     pub fields: Vec<Field>,
+    /// A column that its name alone shows, where no other one has the name: that of paths.
+    path: Option<Field>,
     /// The positions in `fields` of each lower-case name.
     by_name: BTreeMap<String, Vec<usize>>,
 }
@@ -51,7 +53,7 @@ impl Relation {
         for (place, field) in fields.iter().enumerate() {
             by_name.entry(field.name.to_lowercase()).or_default().push(place);
         }
-        Relation { name, hidden, stem: None, is_value: false, fields, by_name }
+        Relation { name, hidden, stem: None, is_value: false, fields, path: None, by_name }
     }
 
     /// The columns of a name.
@@ -152,7 +154,7 @@ impl Scope {
     /// Takes out what was appended behind a border.
     pub fn cut(&mut self, border: &Border) {
         for relation in self.relations.drain(border.relations..) {
-            relation.fields.iter().for_each(|field| {
+            relation.fields.iter().chain(&relation.path).for_each(|field| {
                 self.ids.remove(&field.id);
             });
         }
@@ -243,6 +245,26 @@ impl Scope {
         self
     }
 
+    /// Gives its relation a column that `*` does not show.
+    pub fn with_path(mut self, path: Field) -> Scope {
+        if let [relation] = self.relations.as_mut_slice() {
+            self.ids.insert(path.id);
+            relation.path = Some(path);
+        }
+        self
+    }
+
+    /// What the name of a column that `*` does not show means.
+    fn find_path_column(&self, name: &Ident) -> Meaning {
+        let paths = self.relations.iter().filter_map(|relation| relation.path.as_ref());
+        let mut paths = paths.filter(|path| same(&path.name, &name.value));
+        match (paths.next(), paths.next()) {
+            (None, _) => Meaning::Nothing,
+            (Some(only), None) => Meaning::Column(only.clone()),
+            _ => Meaning::Ambiguous,
+        }
+    }
+
     /// The only file without an alias whose path has this before the first point of its last part.
     fn file(&self, name: &str) -> Option<&Relation> {
         let is_called = |relation: &&Relation| relation.stem.as_ref().is_some_and(|stem| same(stem, name));
@@ -273,7 +295,10 @@ impl Scope {
     fn find_in(relation: &Relation, name: &Ident) -> Meaning {
         let meant = relation.named(&name.value);
         match meant.as_slice() {
-            [] => Meaning::Nothing,
+            [] => match relation.path.as_ref().filter(|path| same(&path.name, &name.value)) {
+                Some(path) => Meaning::Column(path.clone()),
+                None => Meaning::Nothing,
+            },
             [only] => Meaning::Column((*only).clone()),
             _ => one_spelling(name, meant.into_iter()),
         }
@@ -469,6 +494,11 @@ impl<'e> Env<'e> {
                     expr,
                     env: Env { aliases: &env.aliases[..place], ..*env },
                 })));
+            }
+            match env.scope.find_path_column(name) {
+                Meaning::Column(field) => return Ok(Some(Named::Column(field, vec![]))),
+                Meaning::Nothing => {}
+                other => return Err(ambiguous(name, other)),
             }
         }
         Ok(None)
