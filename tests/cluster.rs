@@ -215,6 +215,9 @@ fn parts_that_lie_on_hosts_of_their_own_are_one_table() {
         for name in ["x.csv", "x.jsonl", "x.buren", "x.csv.gz"] {
             succeed(&["query", &format!("COPY ({rows}) TO '{}'", dir.join(name).display())]);
         }
+        // A row of a command's input is a line.
+        let lines = dir.join("lines.csv").display().to_string();
+        succeed(&["query", &format!("COPY (SELECT a, b FROM ({rows})) TO '{lines}'")]);
         hosts += &format!(
             "[[host]]\nname = \"h{host}\"\naddress = \"127.0.0.1\"\ndirectory = \"{}\"\n",
             dir.display()
@@ -229,7 +232,7 @@ fn parts_that_lie_on_hosts_of_their_own_are_one_table() {
         let expected = "1500000,1124999250000,1500000,3";
         assert_eq!(done.stdout.lines().last(), Some(expected), "{name}");
     }
-    let script = "SELECT count(*), sum(n) FROM transform('x.csv', 'grep -c ^[0-9]', 'n BIGINT')";
+    let script = "SELECT count(*), sum(n) FROM transform('lines.csv', 'grep -c ^[0-9]', 'n BIGINT')";
     let done = succeed(&[&run[..], &[script, "--allow-scripts"]].concat());
     assert!(done.stdout.ends_with("\n3,1500000\n"), "{}", done.stdout);
     // Processes of one machine have the same files: each row would count once for each of them.

@@ -1,7 +1,7 @@
 //! Streams the rows of each file, in order, through a process of the user's command, and reads typed rows back.
 //!
-//! A row is a line on the command's standard input, and tabs separate its columns. The output of the command is read
-//! the same way. Each file has a process of its own, whose standard input is closed at the end of the file. Three
+//! A row is a line on the command's standard input, tabs separate its columns, and `\N` is NULL. The output of the
+//! command is read the same way. Each file has a process of its own, whose standard input is closed at the end of the file. Three
 //! threads wait for each process: one feeds it, one reads its output, one keeps the end of its standard error.
 
 use std::collections::VecDeque;
@@ -130,6 +130,10 @@ impl Transform {
         let stderr = running.stderr.take().and_then(|t| t.join().ok()).unwrap_or_default();
         let status = running.child.wait().map_err(|e| formats::Error::io(&running.file, "wait for", e))?;
         drop(running.group.take());
+        // A command that did not get all of its input may fail for that.
+        if let Some(Ok(Err(e))) = fed {
+            return Err(of_file(e, &running.file));
+        }
         if !status.success() {
             let stderr = stderr.trim_end();
             let stderr =
@@ -145,10 +149,15 @@ impl Transform {
                 stderr,
             });
         }
-        match fed {
-            Some(Ok(result)) => result,
-            _ => Ok(()),
-        }
+        Ok(())
+    }
+}
+
+/// An error of what a command is given or prints, with the file.
+fn of_file(error: Error, file: &str) -> Error {
+    match error {
+        Error::Compute(text) => Error::Compute(format!("transform of {file}: {text}")),
+        other => other,
     }
 }
 
@@ -181,32 +190,58 @@ fn feed(rows: FileRows, mut stdin: impl Write) -> Result<()> {
     stdin.flush().or_else(closed)
 }
 
+/// What stands for NULL, as in Hive.
+const NULL: &str = "\\N";
+
 fn write_rows(batch: &RecordBatch, out: &mut impl Write) -> Result<std::io::Result<()>> {
     if let [column] = batch.columns()
         && column.data_type() == &DataType::Utf8View
     {
         for line in column.as_string_view() {
-            let written =
-                out.write_all(line.unwrap_or_default().as_bytes()).and_then(|()| out.write_all(b"\n"));
+            let line = line.unwrap_or(NULL);
+            if line.contains('\n') {
+                return Err(not_one("a line break", "row", batch, 0));
+            }
+            let written = out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n"));
             if written.is_err() {
                 return Ok(written);
             }
         }
         return Ok(Ok(()));
     }
-    let options = FormatOptions::default();
+    let options = FormatOptions::default().with_null(NULL);
     let columns = batch
         .columns()
         .iter()
         .map(|c| ArrayFormatter::try_new(c, &options))
         .collect::<std::result::Result<Vec<_>, _>>()?;
+    let mut line = String::new();
     for row in 0..batch.num_rows() {
-        let values: Vec<String> = columns.iter().map(|c| c.value(row).to_string()).collect();
-        if let Err(e) = writeln!(out, "{}", values.join("\t")) {
+        line.clear();
+        for (i, column) in columns.iter().enumerate() {
+            let begin = line.len();
+            column.value(row).write(&mut line)?;
+            match line[begin..].find(['\n', '\t']).map(|at| line.as_bytes()[begin + at]) {
+                Some(b'\n') => return Err(not_one("a line break", "row", batch, i)),
+                Some(_) => return Err(not_one("a tab", "value", batch, i)),
+                None => line.push(if i + 1 < columns.len() { '\t' } else { '\n' }),
+            }
+        }
+        if let Err(e) = out.write_all(line.as_bytes()) {
             return Ok(Err(e));
         }
     }
     Ok(Ok(()))
+}
+
+/// The error of a value that the command would read as two.
+fn not_one(found: &str, of: &str, batch: &RecordBatch, column: usize) -> Error {
+    let schema = batch.schema();
+    Error::Compute(format!(
+        "a value of column {} has {found} in it, and would be more than one {of} for the command of transform()\n  \
+         help: write a file without it, with COPY (SELECT …) and replace(), and transform that",
+        schema.field(column).name()
+    ))
 }
 
 fn read_rows(
@@ -257,7 +292,7 @@ fn read_batch(lines: &mut impl BufRead, schema: &SchemaRef, number: &mut u64) ->
             )));
         }
         for (builder, value) in builders.iter_mut().zip(values) {
-            builder.append_value(value);
+            builder.append_option((value != NULL).then_some(value));
         }
     }
     let rows = (*number + 1 - first) as usize;
@@ -318,12 +353,7 @@ impl Operator for Transform {
             };
             match running.rows.try_recv() {
                 Ok(batch) => {
-                    let batch = batch.map_err(|e| match e {
-                        Error::Compute(text) => {
-                            Error::Compute(format!("transform of {}: {text}", running.file))
-                        }
-                        other => other,
-                    })?;
+                    let batch = batch.map_err(|e| of_file(e, &running.file))?;
                     let columns = self.projection.iter().map(|i| batch.column(*i).clone()).collect();
                     self.ready.add(batch_of(&self.schema, columns, batch.num_rows())?);
                 }
