@@ -5,9 +5,9 @@
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
 //! - `calls`: what is said by calls of made names.
-//! - `aliases`, `comprehensions`, `described`, `exclude`, `filters`, `free_names`, `froms`, `grouping`, `hexadecimal`,
-//!   `joins`, `limits`, `materialized`, `methods`, `named_tables`, `powers`, `samples`, `stars`, `structs`,
-//!   `trailing_commas`, `values`: what the parser reads in another dialect alone, or not at all.
+//! - `aliases`, `comprehensions`, `described`, `distances`, `exclude`, `filters`, `free_names`, `froms`, `grouping`,
+//!   `hexadecimal`, `joins`, `limits`, `materialized`, `methods`, `named_tables`, `powers`, `samples`, `stars`,
+//!   `structs`, `trailing_commas`, `trims`, `values`: what the parser reads in another dialect alone, or not at all.
 //!   `said`: the tokens that they look at.
 
 mod aliases;
@@ -16,6 +16,7 @@ mod comprehensions;
 pub mod copy;
 pub mod definitions;
 pub(crate) mod described;
+pub(crate) mod distances;
 pub(crate) mod exclude;
 mod filters;
 mod free_names;
@@ -35,6 +36,7 @@ mod samples;
 pub(crate) mod stars;
 mod structs;
 mod trailing_commas;
+mod trims;
 mod values;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -231,7 +233,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
         }
         None => tokens,
     };
-    let tokens = trailing_commas::taken_out(hexadecimal::numbers(tokens));
+    let tokens = trailing_commas::taken_out(trims::of_spaces(distances::whole(hexadecimal::numbers(tokens))));
     let tokens = values::behind_quantifiers(powers::carets(tokens));
     let tokens = structs::in_angles(filters::with_where(methods::named(free_names::unreserved(tokens))));
     let tokens = exclude::into_orders(tokens);

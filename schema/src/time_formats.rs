@@ -2,10 +2,9 @@
 //! are those of C, with fractions of a second (`%g` has three digits, `%f` six and `%n` nine). There are numbers
 //! without zeros before them, too (`%-d`).
 
-use arrow_array::timezone::Tz;
-use chrono::{Datelike, NaiveDate, TimeDelta, TimeZone, Weekday};
+use chrono::{Datelike, NaiveDate, TimeDelta, Weekday};
 
-use crate::zones::push_offset;
+use crate::zones::{Clocks, push_offset};
 
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
@@ -191,7 +190,7 @@ struct Reading<'a> {
     weekday: Option<i64>,
     /// By how much the clock was before UTC.
     offset: Option<i64>,
-    zone: Option<Tz>,
+    zone: Option<Clocks>,
 }
 
 impl<'a> Reading<'a> {
@@ -332,12 +331,12 @@ impl<'a> Reading<'a> {
     }
 
     /// The name of a zone.
-    fn zone(&mut self) -> Option<Tz> {
+    fn zone(&mut self) -> Option<Clocks> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '+' | '-');
         let end = self.rest.find(|c: char| !is_name(c)).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
         self.rest = rest;
-        name.parse().ok()
+        Clocks::of(name)
     }
 
     /// The date of what has been read.
@@ -376,11 +375,7 @@ impl<'a> Reading<'a> {
         let mut seconds = (hour * 60 + self.minute) * 60 + self.second;
         let mut offset = self.offset.unwrap_or(0);
         if let Some(zone) = &self.zone {
-            let local = NaiveDate::from_epoch_days(i32::try_from(day).ok()?)?
-                .and_hms_opt(0, 0, 0)?
-                .checked_add_signed(TimeDelta::seconds(seconds))?;
-            let at = zone.from_local_datetime(&local).earliest()?;
-            offset += local.and_utc().timestamp() - at.timestamp();
+            offset += zone.offset_shown(day * 86_400 + seconds)?;
         }
         seconds -= offset;
         day += seconds.div_euclid(86_400);

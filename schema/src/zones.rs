@@ -6,11 +6,14 @@
 use std::fmt::Write;
 
 use arrow_array::timezone::Tz;
-use chrono::{DateTime, MappedLocalTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono::{DateTime, Datelike, MappedLocalTime, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::TZ_VARIANTS;
 
 use crate::instants::UTC;
 use crate::names::nearest;
+
+/// The last year whose summers the tables of zones know.
+const LAST_YEAR: i32 = 2099;
 
 /// The name of a zone as the database spells it, whatever the case of its letters.
 ///
@@ -53,7 +56,7 @@ impl Clocks {
 
     /// How many seconds they are before UTC at an instant, in seconds since 1970. `None` beyond all dates.
     pub fn offset_at(&self, seconds: i64) -> Option<i64> {
-        let at = DateTime::from_timestamp(seconds, 0)?.naive_utc();
+        let at = self.in_tables(DateTime::from_timestamp(seconds, 0)?.naive_utc());
         Some(i64::from(self.0.offset_from_utc_datetime(&at).fix().local_minus_utc()))
     }
 
@@ -62,13 +65,32 @@ impl Clocks {
         let shown: NaiveDateTime = DateTime::from_timestamp(seconds, 0)?.naive_utc();
         // In a gap it is what it was before: clocks were put forward by a day at most.
         [0, 3, 27].into_iter().find_map(|hours| {
-            let before = shown.checked_sub_signed(TimeDelta::hours(hours))?;
+            let before = self.in_tables(shown.checked_sub_signed(TimeDelta::hours(hours))?);
             let offset = match self.0.offset_from_local_datetime(&before) {
                 MappedLocalTime::Single(offset) | MappedLocalTime::Ambiguous(_, offset) => offset,
                 MappedLocalTime::None => return None,
             };
             Some(i64::from(offset.fix().local_minus_utc()))
         })
+    }
+
+    /// A time with the same offset that the tables of zones cover, which say nothing of summers after 2099: the same time
+    /// of the last year there whose days fall on the same weekdays.
+    fn in_tables(&self, at: NaiveDateTime) -> NaiveDateTime {
+        let starts_on = |year| Some(NaiveDate::from_ymd_opt(year, 1, 1)?.weekday());
+        let is_leap = |year| NaiveDate::from_ymd_opt(year, 2, 29).is_some();
+        let (year, last) = (at.year(), LAST_YEAR);
+        // The years begin on the same weekday again after 28, as no century is between them.
+        let is_like = |known: &i32| (starts_on(*known), is_leap(*known)) == (starts_on(year), is_leap(year));
+        let offset = |month| {
+            let noon = NaiveDate::from_ymd_opt(last, month, 1)?.and_hms_opt(12, 0, 0)?;
+            Some(self.0.offset_from_utc_datetime(&noon).fix())
+        };
+        // A zone whose last year has no summer time had rules before that do not come again.
+        if year <= last || offset(1) == offset(7) {
+            return at;
+        }
+        (last - 27..=last).rev().find(is_like).and_then(|known| at.with_year(known)).unwrap_or(at)
     }
 
     /// The same, and `like` if they show the time with that offset too.
@@ -126,6 +148,29 @@ mod tests {
         assert_eq!(like("2024-03-31T02:30:00", 7_200), Some(3_600));
         assert_eq!(berlin.offset_at(seconds("2024-10-27T00:59:59")), Some(7_200));
         assert_eq!(berlin.offset_at(i64::MAX), None);
+    }
+
+    #[test]
+    fn summers_after_the_tables_are_as_those_in_them() {
+        let seconds = |text: &str| text.parse::<NaiveDateTime>().expect("a time").and_utc().timestamp();
+        let berlin = Clocks::of("Europe/Berlin").expect("a zone");
+        // The last Sundays of March and October.
+        for (at, offset) in [
+            ("2101-03-27T00:59:59", 3_600),
+            ("2101-03-27T01:00:00", 7_200),
+            ("2104-07-01T00:00:00", 7_200),
+            ("2104-10-26T01:00:00", 3_600),
+            ("2400-02-29T12:00:00", 3_600),
+            ("9999-07-01T00:00:00", 7_200),
+        ] {
+            assert_eq!(berlin.offset_at(seconds(at)), Some(offset), "{at}");
+        }
+        assert_eq!(berlin.offset_shown(seconds("2101-03-27T02:30:00")), Some(3_600));
+        assert_eq!(berlin.offset_shown(seconds("2101-07-01T00:00:00")), Some(7_200));
+        let sydney = Clocks::of("Australia/Sydney").expect("a zone");
+        assert_eq!(sydney.offset_at(seconds("2150-12-31T23:00:00")), Some(39_600));
+        let casablanca = Clocks::of("Africa/Casablanca").expect("a zone");
+        assert_eq!(casablanca.offset_at(seconds("2104-02-01T00:00:00")), Some(3_600));
     }
 
     #[test]

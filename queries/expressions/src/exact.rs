@@ -14,7 +14,7 @@ use arrow_array::types::{
 use arrow_array::{
     ArrayRef, ArrowPrimitiveType, Decimal128Array, Float32Array, Float64Array, PrimitiveArray,
 };
-use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, FieldRef, TimeUnit};
 use datafusion_common::{DataFusionError, Result, ScalarValue, exec_err, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -145,9 +145,14 @@ fn cast(values: &ArrayRef, to: &DataType, safe: bool) -> Result<ArrayRef> {
 
 /// The integer that is nearest to a float; `None` of what is none or far beyond 64 bits.
 fn of_float(value: f64) -> Option<i128> {
-    let rounded = value.round_ties_even();
     // Exact: a power of two.
-    (rounded.abs() < 2_f64.powi(100)).then_some(rounded as i128)
+    whole(value).filter(|whole| whole.unsigned_abs() < 1 << 100)
+}
+
+/// The integer that is nearest to a float; `None` of what is none or beyond 127 bits.
+fn whole(value: f64) -> Option<i128> {
+    let rounded = value.round_ties_even();
+    (rounded.abs() < 2_f64.powi(127)).then_some(rounded as i128)
 }
 
 /// The integer that is nearest to a decimal of so many digits behind the point, by its units.
@@ -225,8 +230,11 @@ fn decimals(
     scale: i8,
     safe: bool,
 ) -> Result<Decimal128Array> {
+    // HUGEINT, and so an integer.
+    let is_integer = scale == 0 && precision == DECIMAL128_MAX_PRECISION;
     let one = |value: f64| {
-        let units = from_f64(value, scale)
+        let units = if is_integer { whole(value) } else { from_f64(value, scale) };
+        let units = units
             .filter(|units| Decimal128Type::validate_decimal_precision(*units, precision, scale).is_ok());
         match units {
             None if !safe => {

@@ -1,13 +1,16 @@
-//! Casts to text of values that Arrow's kernels write otherwise than SQL does: timestamps, intervals, floats and bytes.
+//! Casts to text of values that Arrow's kernels write otherwise than SQL does: timestamps, dates, times of
+//! day, intervals, floats and bytes.
 
 use std::sync::Arc;
 
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int64Type, IntervalMonthDayNanoType};
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int64Type, IntervalMonthDayNanoType, Time64NanosecondType,
+};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use arrow_cast::cast;
-use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -23,6 +26,7 @@ pub fn is_printed(from: &DataType) -> bool {
     match from {
         DataType::Timestamp(_, zone) => zone.as_deref().is_none_or(|zone| zone == UTC),
         DataType::Interval(IntervalUnit::MonthDayNano) | DataType::Float32 | DataType::Float64 => true,
+        DataType::Date32 | DataType::Time32(_) | DataType::Time64(_) => true,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             true
         }
@@ -53,6 +57,11 @@ impl PrintText {
                 each::<Int64Type>(&integers, |value, out| {
                     printed::timestamp(value, per_second, is_instant, out);
                 })
+            }
+            DataType::Date32 => each::<Date32Type>(values, |days, out| printed::date(days.into(), "", out)),
+            DataType::Time32(_) | DataType::Time64(_) => {
+                let nanos = cast(values, &DataType::Time64(TimeUnit::Nanosecond))?;
+                each::<Time64NanosecondType>(&nanos, printed::time)
             }
             DataType::Interval(_) => each::<IntervalMonthDayNanoType>(values, push_interval),
             DataType::Binary

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::timezone::Tz;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
     Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, UInt8Type,
@@ -27,11 +26,12 @@ use datafusion_expr::{
 };
 use schema::instants::{UTC, per_second};
 use schema::text::types::sql_name;
+use schema::zones::Clocks;
 
 use crate::values::blob_text::blob;
 use crate::values::integer_text::{decimal, integer};
 use crate::values::interval_text::interval;
-use crate::values::time_text::{time, timestamp};
+use crate::values::time_text::{Timestamp, time, timestamp};
 
 /// Whether text is cast to values of a type here.
 pub fn is_read(to: &DataType) -> bool {
@@ -150,8 +150,12 @@ impl ReadText {
     fn timestamp(&self, text: &str, unit: TimeUnit, zoned: bool) -> Option<i64> {
         let written = timestamp(text).or_else(|| match text.trim_ascii().rsplit_once(' ') {
             // The name of a zone says nothing either.
-            Some((text, zone)) if !zoned && zone.parse::<Tz>().is_ok() => timestamp(text),
-            _ => None,
+            Some((text, zone)) => Clocks::of(zone).and_then(|clocks| {
+                let written = timestamp(text)?;
+                let offset = written.offset.or_else(|| clocks.offset_shown(written.seconds))?;
+                Some(Timestamp { offset: Some(offset), ..written })
+            }),
+            None => None,
         });
         let Some(written) = written else {
             let one: ArrayRef = Arc::new(StringArray::from(vec![text]));

@@ -22,6 +22,7 @@ use crate::macros;
 use crate::meant;
 use crate::parse::{calls, stars};
 use crate::types::json::{self, Named};
+use crate::types::means::OfMicros;
 use crate::types::{attempts, date_parts, groups, items, lists, maps, series, structs};
 
 /// Aggregates that take an order of the values that they are given.
@@ -356,7 +357,7 @@ impl<'a> Binder<'a> {
         };
         let clause = "an aggregate";
         let inside = Env { group: None, windows: None, unnested: None, clause, aliases, unseen, ..*env };
-        let (call, data_type) = self.aggregate_call(function, written, &inside)?;
+        let (call, data_type, micros) = self.aggregate_call(function, written, &inside)?;
         // It belongs to the nearest query whose columns it reads.
         let columns: Vec<_> = call
             .args
@@ -377,11 +378,15 @@ impl<'a> Binder<'a> {
         let id = group.borrow_mut().call(call, || columns.add(name, data_type));
         self.columns.mark(id, holds);
         let result = self.columns.read(id);
-        self.grouped_json(name, result)
+        self.made_of(name, result, micros.as_ref())
     }
 
-    /// The result of an aggregate, or the JSON that is made of the texts that it puts together.
-    pub(super) fn grouped_json(&self, name: &str, result: Expr) -> Result<Expr> {
+    /// The result of an aggregate, or what is made of it: times of microseconds, and JSON of the texts that it puts
+    /// together.
+    pub(super) fn made_of(&self, name: &str, result: Expr, micros: Option<&OfMicros>) -> Result<Expr> {
+        if let Some(micros) = micros {
+            return self.types.from_micros(result, micros);
+        }
         match name {
             GROUP_ARRAY => self.types.json_enclosed(result, "[", "]"),
             GROUP_OBJECT => self.types.json_enclosed(result, "{", "}"),
@@ -416,13 +421,13 @@ impl<'a> Binder<'a> {
         Ok(Some(vec![part, literal::text(",")]))
     }
 
-    /// A call of an aggregate whose arguments `inside` knows, and the type of its result.
+    /// A call of an aggregate whose arguments `inside` knows, the type of its result, and the times that are made of that.
     pub(super) fn aggregate_call(
         &mut self,
         function: Arc<AggregateUDF>,
         written: &Written<'_>,
         inside: &Env<'_>,
-    ) -> Result<(Call, DataType)> {
+    ) -> Result<(Call, DataType, Option<OfMicros>)> {
         let name = written.name.as_str();
         if written.ignore_nulls.is_some() && !function.supports_null_handling_clause() {
             return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
@@ -447,6 +452,8 @@ impl<'a> Binder<'a> {
         if !within.is_empty() && order_by.is_empty() && function.name() == "string_agg" {
             // `listagg(x, ', ') WITHIN GROUP (ORDER BY x)`, as Oracle and Snowflake have it.
             order_by = within;
+        } else if function.name() == "mode" && args.is_empty() && within.len() == 1 {
+            args.push(within[0].expr.clone());
         } else if !within.is_empty() {
             if !takes_order || !order_by.is_empty() || within.len() > 1 {
                 return Err(Error::Invalid(format!("WITHIN GROUP (ORDER BY …) of this kind in {name}()")));
@@ -483,8 +490,10 @@ impl<'a> Binder<'a> {
             function = first.ok_or_else(|| Error::Invalid("there is no aggregate 'first_value'".into()))?;
             ignore_nulls = Some(true);
         }
+        let micros = self.types.in_micros(&function, &mut args, &mut order_by)?;
         let call = Call { function, args, distinct, filter, order_by, ignore_nulls };
-        self.types.aggregate_as(name, call)
+        let (call, data_type) = self.types.aggregate_as(name, call)?;
+        Ok((call, data_type, micros))
     }
 
     /// The keys of an order, each once.

@@ -20,6 +20,7 @@ use crate::compile::{self, is_text};
 use crate::dialect::{GLOB, IN};
 use crate::error::{Error, Result};
 use crate::meant;
+use crate::parse::distances::DISTANCE;
 use crate::types::structs;
 use expressions::functions::json::Holds;
 use expressions::functions::own::uuids;
@@ -402,6 +403,17 @@ impl<'a> Binder<'a> {
             )),
             BinaryOperator::PGOverlap => self.types.list_call("list_has_any", vec![left, right]),
             BinaryOperator::AtArrow => self.types.list_call("list_has_all", vec![left, right]),
+            BinaryOperator::Custom(name) if name == DISTANCE => {
+                self.types.list_call("list_distance", vec![left, right])
+            }
+            BinaryOperator::Spaceship if is_list(&left) || is_list(&right) => {
+                self.types.list_call("list_cosine_distance", vec![left, right])
+            }
+            BinaryOperator::Spaceship => Err(Error::Invalid(
+                "<=> is the cosine distance of two lists\n  help: IS NOT DISTINCT FROM compares values, of which NULL \
+                 may be one"
+                    .into(),
+            )),
             BinaryOperator::ArrowAt => self.types.list_call("list_has_all", vec![right, left]),
             BinaryOperator::StringConcat if is_list(&left) || is_list(&right) => {
                 self.types.lists_concatenated(left, right)
@@ -578,7 +590,6 @@ pub(super) fn operator(op: &BinaryOperator) -> Result<Operator> {
         BinaryOperator::PGBitwiseShiftRight => Operator::BitwiseShiftRight,
         BinaryOperator::PGBitwiseShiftLeft => Operator::BitwiseShiftLeft,
         BinaryOperator::StringConcat => Operator::StringConcat,
-        BinaryOperator::Spaceship => Operator::IsNotDistinctFrom,
         other => return Err(Error::Unsupported(format!("the operator {other}"))),
     })
 }

@@ -64,7 +64,7 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
             DataType::Timestamp(unit, zoned.then(|| UTC.into()))
         }
         Sql::Interval { fields: None, precision: None } => DataType::Interval(IntervalUnit::MonthDayNano),
-        Sql::Numeric(info) | Sql::Decimal(info) => decimal(*info)?,
+        Sql::Numeric(info) | Sql::Decimal(info) | Sql::Dec(info) => decimal(*info)?,
         // An integer of 128 bits has 39 digits, the last of which is for a few values alone.
         Sql::HugeInt => DataType::Decimal128(38, 0),
         Sql::Array(ArrayElemTypeDef::SquareBracket(item, None) | ArrayElemTypeDef::AngleBracket(item)) => {

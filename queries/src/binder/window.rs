@@ -25,6 +25,7 @@ use crate::algebra::{Call, ColumnId, Expr, Kind, Rel, SortKey, Window, WindowCal
 use crate::error::{Error, Result};
 use crate::names::same;
 use crate::parse::exclude;
+use crate::types::means::OfMicros;
 
 /// The calls over windows of a SELECT, in the order in which they were met.
 #[derive(Debug, Default)]
@@ -98,8 +99,8 @@ impl<'a> Binder<'a> {
         let spec = spec(over, env.named)?;
         let inside = Env { windows: None, unnested: None, clause: "a window function", ..*env };
         let own = WindowFunction::named(name);
-        let mut call = match own {
-            Some(function) => self.window_function(function, written, &inside)?,
+        let (mut call, micros) = match own {
+            Some(function) => (self.window_function(function, written, &inside)?, None),
             None => match self.functions.aggregate(name) {
                 Some(aggregate) => self.window_aggregate(aggregate, written, &inside)?,
                 None if self.functions.scalar(name).is_some() => {
@@ -137,7 +138,7 @@ impl<'a> Binder<'a> {
         let of = Ast::Function(function.clone());
         let id = windows.borrow_mut().add(Over { id, partition, order, call, written: of });
         let result = self.columns.read(id);
-        self.grouped_json(name, result)
+        self.made_of(name, result, micros.as_ref())
     }
 
     /// A call of a function that is no aggregate.
@@ -211,8 +212,8 @@ impl<'a> Binder<'a> {
         aggregate: std::sync::Arc<datafusion_expr::AggregateUDF>,
         written: &Written<'_>,
         env: &Env<'_>,
-    ) -> Result<WindowCall> {
-        let (call, _) = self.aggregate_call(aggregate, written, env)?;
+    ) -> Result<(WindowCall, Option<OfMicros>)> {
+        let (call, _, micros) = self.aggregate_call(aggregate, written, env)?;
         let Call { function, mut args, distinct, filter, order_by, ignore_nulls } = call;
         let is_ordered_set = order_by.iter().all(|key| args.first() == Some(&key.expr));
         if !is_ordered_set {
@@ -230,7 +231,8 @@ impl<'a> Binder<'a> {
         let within = order_by.iter().map(|key| key.descending).collect();
         let function = WindowFunction::Aggregate(function);
         let (frame, ignore_nulls) = (Frame::whole(), ignore_nulls == Some(true));
-        Ok(WindowCall { function, args, order: 0, frame, filter, distinct, ignore_nulls, within })
+        let call = WindowCall { function, args, order: 0, frame, filter, distinct, ignore_nulls, within };
+        Ok((call, micros))
     }
 
     /// The type of a call's result.

@@ -92,6 +92,11 @@ impl Types {
             });
             args = texts.collect::<Result<_>>()?;
         }
+        if name == "string_agg" && is_null(args.get(1)) {
+            // A separator that is NULL makes all NULL.
+            let text = |value| Expr::literal(ScalarValue::Utf8View(value));
+            args = vec![text(None), text(Some(",".into()))];
+        }
         if OF_INTEGERS.contains(&name) {
             let typed = args.into_iter().map(|arg| match arg.data_type {
                 DataType::Null => self.coerced(arg, &DataType::Int64),
@@ -122,6 +127,11 @@ impl Types {
     pub fn result(&self, function: &AggregateUDF, args: &[Expr]) -> Result<DataType> {
         Ok(function.return_field(&fields_of(args))?.data_type().clone())
     }
+}
+
+/// Whether there is an argument that is NULL.
+fn is_null(arg: Option<&Expr>) -> bool {
+    arg.and_then(Expr::as_literal).is_some_and(ScalarValue::is_null)
 }
 
 /// Refuses an order by values that the aggregate compares otherwise than ORDER BY does where these hold NULL.

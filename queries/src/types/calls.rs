@@ -8,7 +8,7 @@ use datafusion_expr::simplify::ExprSimplifyResult;
 use datafusion_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
 use datafusion_expr::{Expr as LogicalExpr, Operator, ReturnFieldArgs, ScalarUDF, Volatility};
 use expressions::functions::own::bytes::BYTES_OF_TEXT;
-use expressions::functions::{decimal_rounding, lists, nullif, zone};
+use expressions::functions::{decimal_rounding, lists, nullif, own, zone};
 use schema::instants::UTC;
 
 use super::Types;
@@ -133,6 +133,9 @@ impl Types {
             _ if OF_ONE_TYPE.contains(&name) => args = self.texts_as_times(args)?,
             _ => {}
         }
+        if own::find(name).is_some() && fields_with_udf(&fields_of(&args), function.as_ref()).is_err() {
+            args = args.into_iter().map(|arg| self.text_as_time(arg)).collect();
+        }
         let alike = match name {
             name if OF_ONE_TYPE.contains(&name) || name == nullif::NAME => args.as_slice(),
             _ => &[],
@@ -204,6 +207,17 @@ impl Types {
         let moments = |unit| DataType::Timestamp(unit, Some(UTC.into()));
         let moment = self.plain_cast(micros, &moments(TimeUnit::Microsecond), false);
         Ok(self.plain_cast(moment, &moments(TimeUnit::Nanosecond), false))
+    }
+
+    /// A constant text that is a date or a timestamp as that; others as they are.
+    pub(super) fn text_as_time(&self, e: Expr) -> Expr {
+        let Some(text) = e.as_literal().and_then(|value| value.try_as_str().flatten()) else { return e };
+        let to = match text.trim_ascii().contains([' ', 'T']) {
+            true => DataType::Timestamp(TimeUnit::Nanosecond, None),
+            false => DataType::Date32,
+        };
+        let time = self.cast_to(e.clone(), &to, true);
+        if time.as_literal().is_some_and(|value| !value.is_null()) { time } else { e }
     }
 
     /// Constant texts beside dates or times as values of their type.
@@ -305,10 +319,13 @@ impl Types {
     }
 }
 
-/// Whether two numbers of different types, of which one is a decimal, are compared in `nullif`.
+/// Whether two numbers of different types, of which one is a decimal or a truth value, are compared in `nullif`.
 fn differ(value: &Expr, other: &Expr) -> bool {
     let (left, right) = (&value.data_type, &other.data_type);
-    left != right && left.is_numeric() && right.is_numeric() && (is_decimal(left) || is_decimal(right))
+    let is_number = |t: &DataType| t.is_numeric() || *t == DataType::Boolean;
+    let has = |is: fn(&DataType) -> bool| is(left) || is(right);
+    let are_numbers = is_number(left) && is_number(right);
+    left != right && are_numbers && (has(is_decimal) || has(|t| *t == DataType::Boolean))
 }
 
 fn whole(value: &ScalarValue) -> Option<i64> {

@@ -1,7 +1,7 @@
 //! Casts, those that are written and those that types ask for.
 
 use arrow_cast::can_cast_types;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::ScalarValue;
 use datafusion_common::nested_struct::{requires_nested_struct_cast, validate_data_type_compatibility};
 use datafusion_expr::Operator;
@@ -80,7 +80,20 @@ impl Types {
             let (from, to) = (shown(&e.data_type), shown(to));
             return Err(Error::Unsupported(format!("{cast} from {from} to {to}")));
         }
-        Ok(self.cast_to(e, to, safe))
+        let is_known = |e: &Expr| e.as_literal().is_some_and(|value| !value.is_null());
+        let DataType::Timestamp(TimeUnit::Nanosecond, zone) = to else {
+            return Ok(self.cast_to(e, to, safe));
+        };
+        let constant = is_known(&e).then(|| e.clone());
+        let cast = self.cast_to(e, to, safe);
+        match constant.filter(|_| !is_known(&cast)) {
+            // A constant of the year 9999 is one of microseconds.
+            Some(constant) => {
+                let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+                Ok(Some(self.cast_to(constant, &micros, safe)).filter(is_known).unwrap_or(cast))
+            }
+            None => Ok(cast),
+        }
     }
 
     /// An expression in the type that an operation takes.
@@ -104,6 +117,10 @@ impl Types {
     pub(super) fn cast_to(&self, e: Expr, to: &DataType, safe: bool) -> Expr {
         if e.data_type == *to {
             return e;
+        }
+        if e.data_type == DataType::Boolean && is_decimal(to) {
+            // 1 of what is true.
+            return self.cast_to(self.cast_to(e, &DataType::Int8, safe), to, safe);
         }
         if e.as_literal().is_some_and(|value| value.is_null()) {
             return Expr::null(to);
@@ -146,6 +163,7 @@ fn no_number(from: &DataType, to: &DataType) -> Option<&'static str> {
 /// Whether values of one type can be cast to another. Fields of structs are found by their names.
 fn can_cast(from: &DataType, to: &DataType) -> bool {
     from == to
+        || *from == DataType::Boolean && is_decimal(to)
         || match requires_nested_struct_cast(from, to) {
             true => validate_data_type_compatibility("", from, to).is_ok(),
             false => can_cast_types(from, to),

@@ -13,11 +13,19 @@ use super::mismatch::nothing_in_common;
 use super::narrow::normal;
 use super::numbers::{self, Typed, Use, are_apart, typed, wider};
 use crate::algebra::Expr;
+use crate::compile::is_text;
 use crate::error::{Error, Result};
 
 /// The type of two cells of VALUES.
 fn resolution(one: &DataType, other: &DataType) -> Option<DataType> {
     type_union_resolution(&[one.clone(), other.clone()])
+}
+
+/// The type of a column of a set operation that is text in one query: text, whatever it is in others.
+fn of_text(one: &DataType, other: &DataType) -> Option<DataType> {
+    let has_text = |t: &DataType| is_text(t) || t.is_temporal() || *t == DataType::Boolean;
+    let is_one = is_text(one) || is_text(other);
+    (one != other && is_one && has_text(one) && has_text(other)).then_some(DataType::Utf8View)
 }
 
 impl Types {
@@ -57,7 +65,9 @@ impl Types {
         });
         let mut common = types.next().cloned().unwrap_or(DataType::Null);
         for t in types {
-            common = wider(&common, t, Use::Result, type_union_coercion).ok_or_else(|| differ(&common, t))?;
+            common = of_text(&common, t)
+                .or_else(|| wider(&common, t, Use::Result, type_union_coercion))
+                .ok_or_else(|| differ(&common, t))?;
         }
         Ok(common)
     }

@@ -76,6 +76,9 @@ impl Types {
     /// It takes no such arguments.
     pub fn of_lists(&self, written: &str, function: &'static ListFunction, args: Vec<Expr>) -> Result<Expr> {
         let given: Vec<DataType> = args.iter().map(|arg| arg.data_type.clone()).collect();
+        if function.name == "list_concat" && !given.is_empty() && given.iter().all(DataType::is_null) {
+            return Ok(Expr::literal(ScalarValue::Null));
+        }
         let no_match = || signatures::no_standing(written, &given);
         let more = args.len().saturating_sub(function.takes.len());
         if args.len() < function.least || more > 0 && function.more.is_none() {
@@ -88,7 +91,9 @@ impl Types {
             match (takes, &arg.data_type) {
                 (Takes::List, DataType::List(field)) => items.push((None, field.data_type())),
                 (Takes::Item, _) => items.push(numbers::typed(arg)),
-                (Takes::List | Takes::Lists | Takes::Any, DataType::Null) => {}
+                (Takes::List | Takes::Lists | Takes::Any | Takes::Vector, DataType::Null) => {}
+                (Takes::Vector, DataType::List(field))
+                    if field.data_type().is_numeric() || field.data_type().is_null() => {}
                 (Takes::Lists, DataType::List(field))
                     if matches!(field.data_type(), DataType::List(_) | DataType::Null) => {}
                 (Takes::Any | Takes::Integers | Takes::Conditions | Takes::Texts, DataType::List(_)) => {}
@@ -101,8 +106,11 @@ impl Types {
         let types: Vec<DataType> = items.iter().map(|(_, t)| (*t).clone()).collect();
         let item =
             self.in_common(&items).ok_or_else(|| nothing_in_common(&types, &format!("{written}()")))?;
+        let is_float = |t: &DataType| matches!(item_of(t), DataType::Float32);
+        let number = if given.iter().all(is_float) { DataType::Float32 } else { DataType::Float64 };
         let arguments = takes.iter().zip(args).map(|(takes, arg)| {
             let to = match takes {
+                Takes::Vector => list_of(&number),
                 Takes::List => list_of(&item),
                 Takes::Item => item.clone(),
                 Takes::Lists => list_of(&list_of(&item_of(&item_of(&arg.data_type)))),
@@ -166,7 +174,10 @@ impl Types {
 
     /// The type that values have in common: of lists item by item, of structs of the same names field by field.
     pub(super) fn in_common(&self, all: &[Typed]) -> Option<DataType> {
-        let known: Vec<&Typed> = all.iter().filter(|(_, t)| !t.is_null()).collect();
+        // Constant texts beside dates and times are such.
+        let has_times = all.iter().any(|(_, t)| t.is_temporal());
+        let is_read = |(value, t): &&Typed| has_times && value.is_some() && is_text(t);
+        let known: Vec<&Typed> = all.iter().filter(|one| !one.1.is_null() && !is_read(one)).collect();
         let Some((_, first)) = known.first() else { return Some(DataType::Null) };
         if known.iter().all(|(_, t)| matches!(t, DataType::List(_))) {
             let items: Vec<DataType> = known.iter().map(|(_, t)| item_of(t)).collect();
@@ -359,7 +370,10 @@ impl Types {
     /// # Errors
     /// They are no lists, or their items have no type in common.
     pub fn lists_concatenated(&self, left: Expr, right: Expr) -> Result<Expr> {
-        self.list_call("list_concat_known", vec![left, right])
+        match lists::find("list_concat_known") {
+            Some(function) => self.of_lists("||", function, vec![left, right]),
+            None => Err(Error::Invalid("there is no function 'list_concat_known'".into())),
+        }
     }
 
     /// `e IN of`: whether it is an item of a list, or a part of a text.

@@ -18,6 +18,7 @@
 //! - [`cases`]: CASE, `coalesce` and `nullif`.
 //! - [`calls`]: calls of functions; [`attempts`]: NULL for errors.
 //! - [`aggregates`]: calls of aggregates.
+//! - [`means`]: means and quantiles of times.
 //! - [`lists`]: functions of lists, subscripts and lambdas; [`items`]: aggregates of the items of a list.
 //! - [`structs`]: functions of structs; [`groups`]: groups of a regular expression as a struct; [`date_parts`]: parts
 //!   of a date as a struct; [`maps`]: functions of maps.
@@ -43,6 +44,7 @@ mod json_paths;
 pub(crate) mod lists;
 mod logic;
 pub(crate) mod maps;
+pub(crate) mod means;
 mod mismatch;
 mod narrow;
 mod numbers;

@@ -4,6 +4,8 @@
 //! - A cast under which different values stay different, in their order, and which never fails: `CAST(i AS BIGINT) = 5`
 //!   is what `i = 5` says. The constant is cast instead.
 //! - A cast to a decimal of more digits: `i > 0.5` is what `i > 0` says.
+//! - A date, or a timestamp, to a finer timestamp: `d > TIMESTAMP '2024-01-01 10:00:00'` is what `d > DATE '2024-01-01'`
+//!   says. The cast fails beyond the years 1677 to 2262, and what is compared in days does not.
 //! - Constants of one value become one constant. `x = 0.0 AND x = -0.0` holds of 0.0, and a day is 24 hours: a rule that
 //!   asks whether two are equal, or which is greater, compares their representations.
 
@@ -12,6 +14,8 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use expressions::compare::is_ambiguous;
 use expressions::values::normal::normalised;
+use schema::instants::per_second;
+use schema::zones::is_utc;
 
 use super::numbers::is_decimal;
 use crate::algebra::{Expr, Kind};
@@ -31,6 +35,11 @@ pub(super) fn normal(mut e: Expr) -> Expr {
 
 /// A comparison without the casts that can be taken off. A constant stands on the right side.
 pub(super) fn comparison(mut left: Expr, mut op: Operator, mut right: Expr) -> (Expr, Operator, Expr) {
+    if let Some((end, is_last)) = end_of_time(&right) {
+        (op, right) = (beyond(op, is_last), end);
+    } else if let (Some((end, is_last)), Some(swapped)) = (end_of_time(&left), op.swap()) {
+        (left, op, right) = (right, beyond(swapped, is_last), end);
+    }
     loop {
         if let Some((narrowed, bound)) = bound(&left, op, &right) {
             (left, op, right) = (uncast(left), narrowed, bound);
@@ -62,6 +71,11 @@ pub(super) fn list(mut value: Expr, mut items: Vec<Expr>) -> (Expr, Vec<Expr>) {
 
 /// A range of constants, and the value, without the casts that can be taken off.
 pub(super) fn between(mut value: Expr, mut low: Expr, mut high: Expr) -> (Expr, Expr, Expr) {
+    for end in [&mut low, &mut high] {
+        if let Some((last, _)) = end_of_time(end) {
+            *end = last;
+        }
+    }
     while let Some(t) = cast_of(&value) {
         let Some(range) = range_in(t, &value.data_type, &low, &high) else { break };
         (value, (low, high)) = (uncast(value), range);
@@ -69,11 +83,50 @@ pub(super) fn between(mut value: Expr, mut low: Expr, mut high: Expr) -> (Expr, 
     (value, low, high)
 }
 
-/// The type of what is cast, if that is no constant.
+/// In the place of a constant that is beyond all timestamps of nanoseconds the last one of these, or the first one, and
+/// whether it is the last.
+fn end_of_time(e: &Expr) -> Option<(Expr, bool)> {
+    let Kind::Cast { expr, safe: false } = &e.kind else { return None };
+    let DataType::Timestamp(TimeUnit::Nanosecond, zone) = &e.data_type else { return None };
+    let count = match *expr.as_literal()? {
+        ScalarValue::Date32(count) => i64::from(count?),
+        ScalarValue::TimestampSecond(count, _)
+        | ScalarValue::TimestampMillisecond(count, _)
+        | ScalarValue::TimestampMicrosecond(count, _) => count?,
+        _ => return None,
+    };
+    let is_last = count > 0;
+    let end = if is_last { i64::MAX } else { i64::MIN };
+    Some((Expr::literal(ScalarValue::TimestampNanosecond(Some(end), zone.clone())), is_last))
+}
+
+/// How a timestamp is compared with the last one, or the first one, in place of one that is beyond it.
+fn beyond(op: Operator, is_last: bool) -> Operator {
+    match (op, is_last) {
+        (Operator::Lt, true) => Operator::LtEq,
+        (Operator::GtEq, true) => Operator::Gt,
+        (Operator::Gt, false) => Operator::GtEq,
+        (Operator::LtEq, false) => Operator::Lt,
+        (op, _) => op,
+    }
+}
+
+/// The type of what is cast. A constant under a cast is one that can't be cast.
 fn cast_of(e: &Expr) -> Option<&DataType> {
     match &e.kind {
-        Kind::Cast { expr, .. } if expr.as_literal().is_none() => Some(&expr.data_type),
+        Kind::Cast { expr, .. } => Some(&expr.data_type),
         _ => None,
+    }
+}
+
+/// Whether a cast keeps the order of values of which one of the new type may lie between two: [`Bound`].
+fn has_bounds(from: &DataType, to: &DataType) -> bool {
+    match (from, to) {
+        (DataType::Date32, DataType::Timestamp(_, zone)) => zone.as_deref().is_none_or(is_utc),
+        (DataType::Timestamp(from, zone), DataType::Timestamp(to, to_zone)) => {
+            zone == to_zone && digits(from) < digits(to)
+        }
+        _ => widens(from, to),
     }
 }
 
@@ -87,7 +140,7 @@ fn uncast(e: Expr) -> Expr {
 /// With what, and how, the inside of a cast is compared in place of the cast and a constant.
 fn bound(cast: &Expr, op: Operator, constant: &Expr) -> Option<(Operator, Expr)> {
     let (t, value) = (cast_of(cast)?, constant.as_literal()?);
-    if widens(t, &cast.data_type)
+    if has_bounds(t, &cast.data_type)
         && let Some(bound) = Bound::of(value, t)
     {
         let op = match op {
@@ -109,7 +162,7 @@ fn bound(cast: &Expr, op: Operator, constant: &Expr) -> Option<(Operator, Expr)>
 /// The items of a list in the type of what is cast. What has digits behind those of the type equals no value of it.
 fn items_in(t: &DataType, cast: &DataType, items: &[Expr]) -> Option<Vec<Expr>> {
     let values = items.iter().map(Expr::as_literal).collect::<Option<Vec<_>>>()?;
-    if widens(t, cast)
+    if has_bounds(t, cast)
         && let Some(bounds) = values.iter().map(|value| Bound::of(value, t)).collect::<Option<Vec<_>>>()
     {
         let exact = bounds.iter().filter(|bound| bound.exact).map(|bound| bound.value(t, 0));
@@ -121,7 +174,7 @@ fn items_in(t: &DataType, cast: &DataType, items: &[Expr]) -> Option<Vec<Expr>> 
 /// A range in the type of what is cast.
 fn range_in(t: &DataType, cast: &DataType, low: &Expr, high: &Expr) -> Option<(Expr, Expr)> {
     let (low, high) = (low.as_literal()?, high.as_literal()?);
-    if widens(t, cast)
+    if has_bounds(t, cast)
         && let (Some(low), Some(high)) = (Bound::of(low, t), Bound::of(high, t))
     {
         return Some((low.value(t, if low.exact { 0 } else { 1 })?, high.value(t, 0)?));
@@ -168,7 +221,7 @@ fn digits(unit: &TimeUnit) -> u8 {
     }
 }
 
-/// The greatest value of a type of whole numbers or decimals that is not above a constant.
+/// The greatest value of a type of whole numbers, decimals, dates or timestamps that is not above a constant.
 struct Bound {
     units: i128,
     /// Whether it is the constant.
@@ -177,6 +230,22 @@ struct Bound {
 
 impl Bound {
     fn of(constant: &ScalarValue, t: &DataType) -> Option<Bound> {
+        if let DataType::Timestamp(unit, _) = constant.data_type() {
+            let ScalarValue::Int64(Some(count)) = constant.cast_to(&DataType::Int64).ok()? else {
+                return None;
+            };
+            let by = match t {
+                DataType::Date32 => i128::from(per_second(unit)) * 86_400,
+                DataType::Timestamp(own, _) => i128::from(per_second(unit) / per_second(*own)),
+                _ => return None,
+            };
+            if count == i64::MAX || count == i64::MIN {
+                // It stands for what is beyond.
+                return None;
+            }
+            let units = i128::from(count);
+            return Some(Bound { units: units.div_euclid(by), exact: units.rem_euclid(by) == 0 });
+        }
         let (units, scale) = match *constant {
             ScalarValue::Decimal128(Some(units), _, scale) => (units, scale),
             ScalarValue::Decimal256(Some(units), _, scale) => (units.to_i128()?, scale),
@@ -191,6 +260,10 @@ impl Bound {
     fn value(&self, t: &DataType, above: i128) -> Option<Expr> {
         let units = self.units.checked_add(above)?;
         let value = match t {
+            DataType::Date32 => ScalarValue::Date32(Some(i32::try_from(units).ok()?)),
+            DataType::Timestamp(..) => {
+                ScalarValue::Int64(Some(i64::try_from(units).ok()?)).cast_to(t).ok()?
+            }
             DataType::Decimal128(precision, scale) => {
                 let fits = units.unsigned_abs() < 10_u128.checked_pow(u32::from(*precision))?;
                 fits.then_some(ScalarValue::Decimal128(Some(units), *precision, *scale))?
@@ -271,5 +344,13 @@ mod tests {
         let five = ScalarValue::TimestampMillisecond(Some(5), None);
         assert_eq!(inside(&nanoseconds(5_000_000), &milli, &nano), Some(five));
         assert_eq!(inside(&nanoseconds(5_000_001), &milli, &nano), None);
+        let day = |constant: i64, above| {
+            let bound = Bound::of(&nanoseconds(constant), &Date32).expect("a timestamp");
+            (bound.value(&Date32, above).and_then(|e| e.as_literal().cloned()), bound.exact)
+        };
+        let days = |days| Some(ScalarValue::Date32(Some(days)));
+        assert_eq!(day(86_400_000_000_000, 0), (days(1), true));
+        assert_eq!(day(86_400_000_000_001, 1), (days(2), false));
+        assert_eq!(day(-1, 0), (days(-1), false));
     }
 }

@@ -6,6 +6,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::ScalarValue;
+use datafusion_expr::type_coercion::binary::type_union_resolution;
 use schema::instants::per_second;
 
 use super::Types;
@@ -80,12 +81,15 @@ impl Digits {
     }
 }
 
-/// The common type of values of which one is a decimal: a float type if there is a float, else a decimal. `None` if there is
-/// no decimal, or something that is no number.
+/// The common type of values of which one is a decimal: a float type if there is a float, else a decimal. Beside numbers
+/// truth values are numbers. `None` if there is neither, or something that is no number.
 pub(super) fn common(all: &[Typed], purpose: Use) -> Option<DataType> {
     let types = || all.iter().map(|(_, t)| *t);
     if types().any(|t| matches!(t, DataType::Struct(_))) {
         return common_struct(&types().collect::<Vec<_>>(), purpose);
+    }
+    if types().any(|t| *t == DataType::Boolean) {
+        return common_truth(all, purpose);
     }
     if !types().any(is_decimal) {
         return None;
@@ -107,6 +111,21 @@ pub(super) fn common(all: &[Typed], purpose: Use) -> Option<DataType> {
         _ if precision <= DIGITS => DataType::Decimal128(precision.max(1), scale as i8),
         Use::Compared => DataType::Decimal256(precision, scale as i8),
         Use::Result => DataType::Decimal128(DIGITS, scale as i8),
+    })
+}
+
+/// The common type of truth values and numbers, if all are one of the two: that of the numbers, of which 1 is true.
+fn common_truth(all: &[Typed], purpose: Use) -> Option<DataType> {
+    let is_truth = |t: &DataType| *t == DataType::Boolean;
+    let numbers: Vec<Typed> = all.iter().copied().filter(|(_, t)| !is_truth(t) && !t.is_null()).collect();
+    if !numbers.iter().all(|(_, t)| t.is_numeric()) {
+        return None;
+    }
+    let rules = |one: &DataType, other: &DataType| type_union_resolution(&[one.clone(), other.clone()]);
+    let (_, first) = numbers.first()?;
+    common(&numbers, purpose).or_else(|| {
+        let mut types = numbers.iter().map(|(_, t)| *t);
+        types.try_fold((*first).clone(), |one, other| wider(&one, other, purpose, rules))
     })
 }
 
@@ -195,7 +214,8 @@ pub(super) fn are_apart(one: &DataType, other: &DataType) -> bool {
 }
 
 impl Types {
-    /// Brings expressions to the type that they have in common, if one of them is a decimal.
+    /// Brings expressions to the type that they have in common, if one of them is a decimal, or a truth value beside
+    /// numbers.
     pub(super) fn align(&self, all: &mut [&mut Expr], purpose: Use) -> Result<()> {
         let typed: Vec<Typed> = all.iter().map(|e| typed(e)).collect();
         let Some(target) = common(&typed, purpose) else { return Ok(()) };

@@ -125,7 +125,13 @@ impl Types {
         Ok(self.operation(e, Operator::BitwiseXor, Expr::literal(all), None))
     }
 
-    fn arithmetic(&self, left: Expr, op: Operator, right: Expr) -> Result<Expr> {
+    fn arithmetic(&self, mut left: Expr, op: Operator, mut right: Expr) -> Result<Expr> {
+        let is_moment = |e: &Expr| e.data_type == DataType::Date32 || is_timestamp(&e.data_type);
+        if op == Operator::Minus && is_moment(&left) {
+            right = self.text_as_time(right);
+        } else if op == Operator::Minus && is_moment(&right) {
+            left = self.text_as_time(left);
+        }
         let (mut left, mut right) = match self.days(left, op, right)? {
             Ok(date) => return Ok(date),
             Err(operands) => operands,

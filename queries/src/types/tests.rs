@@ -199,7 +199,9 @@ fn values_of_one_column_have_one_type() {
     assert_eq!(types.union(&[UInt64, Int64, Float64]).ok(), Some(Float64));
     assert_eq!(types.union(&[Int64, Utf8View]).ok(), Some(Utf8View));
     assert_eq!(types.union(&[Decimal128(38, 1), Decimal128(38, 30)]).ok(), Some(Decimal128(38, 30)));
-    assert!(types.union(&[Int64, Boolean]).is_err());
+    assert_eq!(types.union(&[Int64, Boolean]).ok(), Some(Int64));
+    assert_eq!(types.union(&[Date32, Utf8View]).ok(), Some(Utf8View));
+    assert!(types.union(&[Int64, Date32]).is_err());
     let cells = types.common(vec![int(1), Expr::null(&Null), decimal()]).expect("numbers");
     assert_eq!(cells.iter().map(shown).collect::<Vec<_>>(), ["1.0", "NULL", "2.5"]);
     assert!(cells.iter().all(|cell| cell.data_type == Decimal128(2, 1)));

@@ -12,6 +12,7 @@
 //! - [`asked`]: whether and where an item is in a list.
 //! - [`maps`]: maps of lists of keys and values.
 //! - [`times`]: lists of timestamps.
+//! - `vectors`: distances and products of lists of numbers.
 //! - [`text`]: lists, structs and maps as text.
 //! - [`lambda`]: an expression over the items of lists.
 //! - [`aggregated`]: an aggregate over the items of lists.
@@ -27,6 +28,7 @@ mod paths;
 mod picks;
 pub mod text;
 mod times;
+mod vectors;
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -56,6 +58,8 @@ pub enum Takes {
     Conditions,
     /// A list of texts, or of anything as its text.
     Texts,
+    /// A list of numbers, as FLOAT if all of them are, else as DOUBLE.
+    Vector,
     /// An integer, in 64 bits.
     Integer,
     /// A text.
@@ -123,7 +127,7 @@ pub fn item_of(list: &DataType) -> DataType {
 
 /// The functions of all modules.
 fn lists() -> impl Iterator<Item = &'static ListFunction> {
-    let lists: [&'static [ListFunction]; 8] = [
+    let lists: [&'static [ListFunction]; 9] = [
         made::FUNCTIONS,
         matched::FUNCTIONS,
         chosen::FUNCTIONS,
@@ -132,6 +136,7 @@ fn lists() -> impl Iterator<Item = &'static ListFunction> {
         paths::FUNCTIONS,
         text::FUNCTIONS,
         times::FUNCTIONS,
+        vectors::FUNCTIONS,
     ];
     lists.into_iter().flatten()
 }

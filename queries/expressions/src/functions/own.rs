@@ -97,7 +97,8 @@ impl Takes {
             },
             Takes::Any => Some(given.clone()),
             Takes::Printed => match given {
-                DataType::Boolean | DataType::UInt64 => Some(given.clone()),
+                // The decimals are HUGEINT, or a number of as many digits.
+                DataType::Boolean | DataType::UInt64 | DataType::Decimal128(19.., 0) => Some(given.clone()),
                 given if given.is_integer() => Some(DataType::Int64),
                 given if given.is_numeric() => Some(DataType::Float64),
                 _ => Takes::Text.of(given),

@@ -1,4 +1,4 @@
-//! The text that a cast gives timestamps and floats, as PostgreSQL and DuckDB write them.
+//! The text that a cast gives timestamps, dates, times of day and floats, as PostgreSQL and DuckDB write them.
 
 use std::fmt::Write;
 
@@ -11,22 +11,34 @@ const SECOND: u64 = 1_000_000_000;
 /// instant has `+00` behind it. Years before the first one are counted with `(BC)`.
 pub fn timestamp(value: i64, per_second: i64, is_instant: bool, out: &mut String) {
     let (seconds, units) = (value.div_euclid(per_second), value.rem_euclid(per_second));
-    let days = seconds.div_euclid(86_400);
-    let date = i32::try_from(days).ok().and_then(NaiveDate::from_epoch_days);
-    match date {
-        Some(date) if date.year() > 0 => {
-            push(out, format_args!("{:04}-{:02}-{:02} ", date.year(), date.month(), date.day()))
-        }
-        Some(date) => {
-            push(out, format_args!("{:04}-{:02}-{:02} (BC) ", 1 - date.year(), date.month(), date.day()));
-        }
-        // A day that chrono does not know, thousands of centuries from now.
-        None => push(out, format_args!("{days} days ")),
-    }
+    date(seconds.div_euclid(86_400), " ", out);
     push_clock(seconds.rem_euclid(86_400) as u64, units as u64 * (SECOND / per_second as u64), out);
     if is_instant {
         out.push_str("+00");
     }
+}
+
+/// Appends `2024-01-31`, of days since 1970, and what stands behind it. Years before the first one are counted with
+/// `(BC)`.
+pub fn date(days: i64, behind: &str, out: &mut String) {
+    let date = i32::try_from(days).ok().and_then(NaiveDate::from_epoch_days);
+    match date {
+        Some(date) if date.year() > 0 => {
+            push(out, format_args!("{:04}-{:02}-{:02}{behind}", date.year(), date.month(), date.day()))
+        }
+        Some(date) => {
+            let year = 1 - date.year();
+            push(out, format_args!("{year:04}-{:02}-{:02} (BC){behind}", date.month(), date.day()));
+        }
+        // A day that chrono does not know, thousands of centuries from now.
+        None => push(out, format_args!("{days} days{behind}")),
+    }
+}
+
+/// Appends `10:00:00.5`: a time of day in nanoseconds, without zeros at the end of its fraction.
+pub fn time(nanos: i64, out: &mut String) {
+    let nanos = nanos.unsigned_abs();
+    push_clock(nanos / SECOND, nanos % SECOND, out);
 }
 
 /// Appends the digits of a float that tell it from others: `0.1`, `1e-05`, `1.5e+16`, `inf`, `nan`. `exponential` is its
@@ -93,6 +105,17 @@ mod tests {
         }
         assert_eq!(of(|out| timestamp(0, 1, true, out)), "1970-01-01 00:00:00+00");
         assert_eq!(of(|out| timestamp(i64::MAX, 1, false, out)), "106751991167300 days 15:30:07");
+    }
+
+    #[test]
+    fn dates_have_the_years_before_the_first_one() {
+        for (days, text) in [(0, "1970-01-01"), (-719_162, "0001-01-01"), (-719_163, "0001-12-31 (BC)")] {
+            assert_eq!(of(|out| date(days, "", out)), text);
+        }
+        for (nanos, text) in [(36_000_500_000_000, "10:00:00.5"), (0, "00:00:00"), (1, "00:00:00.000000001")]
+        {
+            assert_eq!(of(|out| time(nanos, out)), text);
+        }
     }
 
     #[test]

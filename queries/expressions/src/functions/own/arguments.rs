@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::builder::{BinaryBuilder, BooleanBuilder, PrimitiveBuilder, StringViewBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    Date32Type, Decimal128Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StringViewArray,
@@ -102,6 +102,12 @@ impl<'a> Call<'a> {
     /// An argument of integers.
     pub fn integers(&self, at: usize) -> Result<Numbers<Int64Type>> {
         self.numbers(at)
+    }
+
+    /// An argument of integers in 128 bits.
+    pub fn large_integers(&self, at: usize) -> Result<Numbers<Decimal128Type>> {
+        let (array, one) = self.array(at)?;
+        Ok(Numbers { array: array.as_primitive::<Decimal128Type>().clone(), one })
     }
 
     /// An argument of conditions.

@@ -11,7 +11,7 @@
 //! The separator stands between groups of three digits before the point.
 
 use arrow_array::ArrayRef;
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use arrow_schema::DataType;
 use datafusion_common::{Result, exec_datafusion_err, exec_err};
 
@@ -55,6 +55,7 @@ enum Value<'a> {
 enum Argument {
     Integers(Numbers<Int64Type>),
     Large(Numbers<UInt64Type>),
+    Huge(Numbers<Decimal128Type>),
     Floats(Numbers<Float64Type>),
     Booleans(Booleans),
     Texts(Texts),
@@ -65,6 +66,7 @@ impl Argument {
         Ok(match call.type_of(at) {
             DataType::Int64 => Argument::Integers(call.integers(at)?),
             DataType::UInt64 => Argument::Large(call.numbers(at)?),
+            DataType::Decimal128(..) => Argument::Huge(call.large_integers(at)?),
             DataType::Float64 => Argument::Floats(call.numbers(at)?),
             DataType::Boolean => Argument::Booleans(call.booleans(at)?),
             _ => Argument::Texts(call.text(at)?),
@@ -75,6 +77,7 @@ impl Argument {
         Some(match self {
             Argument::Integers(values) => Value::Integer(values.get(row)?.into()),
             Argument::Large(values) => Value::Integer(values.get(row)?.into()),
+            Argument::Huge(values) => Value::Integer(values.get(row)?),
             Argument::Floats(values) => Value::Float(values.get(row)?),
             Argument::Booleans(values) => Value::Boolean(values.get(row)?),
             Argument::Texts(values) => Value::Text(values.get(row)?),

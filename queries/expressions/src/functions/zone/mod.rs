@@ -33,7 +33,6 @@ pub fn function(safe: bool) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(AtTimeZone {
         safe,
         signature: Signature::user_defined(Volatility::Immutable),
-        local: datafusion_functions::datetime::to_local_time(),
     }))
 }
 
@@ -50,8 +49,6 @@ struct AtTimeZone {
     /// Whether what is out of range is NULL.
     safe: bool,
     signature: Signature,
-    /// What the clock of the zone of a timestamp's type shows.
-    local: Arc<ScalarUDF>,
 }
 
 fn relabelled(values: &ArrayRef, to: DataType) -> Result<ArrayRef> {
@@ -59,14 +56,21 @@ fn relabelled(values: &ArrayRef, to: DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(values, &to, &strict)?)
 }
 
-/// The instants at which the clocks of a zone show these dates and times. If it is `safe`, what is out of range is NULL.
-fn instants(values: &ArrayRef, unit: TimeUnit, zone: &str, to: DataType, safe: bool) -> Result<ArrayRef> {
+/// The instants at which the clocks of a zone show these dates and times, or what they show at these instants. If it is
+/// `safe`, what is out of range is NULL.
+fn moved(values: &ArrayRef, zone: &str, to: DataType, safe: bool) -> Result<ArrayRef> {
     let clocks = clocks(zone)?;
-    let per_second = per_second(unit);
+    let DataType::Timestamp(unit, from) = values.data_type() else {
+        return internal_err!("AT TIME ZONE takes a timestamp");
+    };
+    let per_second = per_second(*unit);
     let units = relabelled(values, DataType::Int64)?;
     let instant = |units: i64| {
-        let offset = clocks.offset_shown(units.div_euclid(per_second))?;
-        units.checked_sub(offset.checked_mul(per_second)?)
+        let seconds = units.div_euclid(per_second);
+        match from {
+            None => units.checked_sub(clocks.offset_shown(seconds)?.checked_mul(per_second)?),
+            Some(_) => units.checked_add(clocks.offset_at(seconds)?.checked_mul(per_second)?),
+        }
     };
     let made = units.as_primitive::<Int64Type>().iter().map(|units| match units.map(instant) {
         Some(None) if !safe => Err(exec_datafusion_err!("a timestamp is too far from 1970 for AT TIME ZONE")),
@@ -110,7 +114,7 @@ impl ScalarUDFImpl for AtTimeZone {
         Ok(Arc::new(Field::new(NAME, data_type, true)))
     }
 
-    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let (rows, to) = (args.number_rows, args.return_field.data_type().clone());
         let [value, ColumnarValue::Scalar(zone)] = args.args.as_slice() else {
             return plan_err!("the zone of AT TIME ZONE is a constant, such as 'Europe/Berlin'");
@@ -119,16 +123,6 @@ impl ScalarUDFImpl for AtTimeZone {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from(&to)?));
         };
         let value = value.to_array(rows)?;
-        let DataType::Timestamp(unit, from) = value.data_type().clone() else {
-            return internal_err!("AT TIME ZONE takes a timestamp");
-        };
-        if from.is_none() {
-            return Ok(ColumnarValue::Array(instants(&value, unit, zone, to, self.safe)?));
-        }
-        // From label to label the instant stays.
-        let in_zone = relabelled(&value, DataType::Timestamp(unit, Some(Arc::from(zone))))?;
-        args.arg_fields = vec![Arc::new(Field::new("time", in_zone.data_type().clone(), true))];
-        args.args = vec![ColumnarValue::Array(in_zone)];
-        self.local.invoke_with_args(args)
+        Ok(ColumnarValue::Array(moved(&value, zone, to, self.safe)?))
     }
 }
