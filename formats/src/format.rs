@@ -202,6 +202,11 @@ pub trait Format: Send + Sync {
     /// The number of rows of a file, if the encoding knows it without reading data.
     fn rows(&self, file: &FileEntry, options: &FormatOptions) -> Result<Option<u64>>;
 
+    /// The columns of a file and its number of rows, of an encoding whose files state their columns, in one look.
+    fn stated(&self, file: &FileEntry, options: &FormatOptions) -> Result<(SchemaRef, Option<u64>)> {
+        Ok((self.infer(file, options, 0)?, self.rows(file, options)?))
+    }
+
     /// What the footer of a file says of the values of its columns. Empty for formats whose footers say nothing of them.
     fn facts(&self, _file: &FileEntry) -> Result<Vec<ColumnFacts>> {
         Ok(Vec::new())

@@ -117,6 +117,12 @@ impl Format for Buren {
         Ok(Some(Footer::open(file)?.rows()))
     }
 
+    fn stated(&self, file: &FileEntry, _options: &FormatOptions) -> Result<(SchemaRef, Option<u64>)> {
+        let footer = Footer::open(file)?;
+        let rows = footer.rows();
+        Ok((footer.schema, Some(rows)))
+    }
+
     fn facts(&self, file: &FileEntry) -> Result<Vec<ColumnFacts>> {
         let footer = Footer::open(file)?;
         let facts = footer.schema.fields().iter().enumerate().map(|(column, field)| {

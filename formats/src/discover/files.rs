@@ -542,12 +542,13 @@ impl Opening<'_> {
         false
     }
 
-    /// The number of rows, if the encoding has it at the end of the file.
-    fn rows(&self, file: usize) -> Result<Option<u64>> {
+    /// The columns, inferred from so many records unless the file states them, and the number of rows, if the encoding
+    /// has it at the end of the file.
+    fn look(&self, file: usize, rows: usize) -> Result<(SchemaRef, Option<u64>)> {
         let entry = &self.files[file];
         match self.matching() {
-            Match::Name => self.encoding.rows(entry, &self.options(file)).map_err(|e| e.at(&entry.path)),
-            _ => Ok(None),
+            Match::Name => self.encoding.stated(entry, &self.options(file)).map_err(|e| e.at(&entry.path)),
+            _ => Ok((self.infer_one(file, rows)?, None)),
         }
     }
 
@@ -565,7 +566,7 @@ impl Opening<'_> {
                 return Err(Error::location(self.files[0].path.display(), message, Some(help)));
             }
         };
-        let known = self.infer_one(first, self.options.infer_rows)?;
+        let (known, rows_of_first) = self.look(first, self.options.infer_rows)?;
         let rows = match self.matching() {
             Match::Json => (self.options.infer_rows / self.files.len()).max(CHECK_ROWS),
             _ => CHECK_ROWS,
@@ -583,7 +584,7 @@ impl Opening<'_> {
         let make = || self.encoding.probe(self.base, rows, &known);
         let seen = parallel::each_with(self.files.len(), make, |probe, file| {
             if file == first {
-                return Ok(Seen { schema: None, rows: self.rows(file)? });
+                return Ok(Seen { schema: None, rows: rows_of_first });
             }
             if is_empty(&self.files[file])? {
                 return Ok(Seen::default());
@@ -594,10 +595,10 @@ impl Opening<'_> {
             if is_quick && probe.as_mut().is_some_and(is_like) {
                 return Ok(Seen::default());
             }
-            let schema = self.infer_one(file, rows)?;
+            let (schema, rows) = self.look(file, rows)?;
             self.check_header(file, &schema, &known)?;
             // Nearly all of many thousand files have the same columns. Only other schemas are kept.
-            Ok(Seen { schema: (schema != known).then_some(schema), rows: self.rows(file)? })
+            Ok(Seen { schema: (schema != known).then_some(schema), rows })
         })?;
         for (file, seen) in self.files.iter().zip(&seen) {
             match &seen.schema {
@@ -643,49 +644,42 @@ impl Opening<'_> {
                 Some("name its encoding with --from".into()),
             ));
         }
-        if self.matching() == Match::Name || self.encoding.is_sheet() {
-            self.check_columns(first, &schema)?;
-        }
-        let seen = match self.matching() {
-            Match::Name => {
-                parallel::each(self.files.len(), |i| Ok(Seen { schema: None, rows: self.rows(i)? }))?
-            }
-            _ => vec![Seen::default(); self.files.len()],
+        let seen = match self.matching() == Match::Name || self.encoding.is_sheet() {
+            true => self.check_columns(first, &schema)?,
+            false => vec![Seen::default(); self.files.len()],
         };
         // An inferred header has names, which are compared with those of the first file.
         let header = self.encoding.is_delimited() && self.files.len() > 1 && self.options.header.is_none();
         Ok((schema, seen, if header { DeferredValidation::Header } else { DeferredValidation::Nothing }))
     }
 
-    /// Refuses a given schema with a column that a file lacks: it would read as NULL. The `first` file is told of first.
-    fn check_columns(&self, first: usize, schema: &Schema) -> Result<()> {
-        let columns = schema.fields().len();
-        let stated = self.infer_one(first, 0)?;
-        let lacks = |stated: &Schema| {
-            (0..columns).filter(|&column| find(stated, schema, column).is_none()).collect::<Vec<_>>()
-        };
-        let union_by_name = self.options.union_by_name;
-        let missing = parallel::each(self.files.len(), |i| {
-            // Of a sheet the first record tells the names, and of an empty file nothing.
-            if i == first || is_empty(&self.files[i])? {
-                return Ok(None);
+    /// Refuses a given schema with a column that a file lacks: it would read as NULL. Gives what was seen of the files.
+    fn check_columns(&self, first: usize, schema: &Schema) -> Result<Vec<Seen>> {
+        let looks = parallel::each(self.files.len(), |i| {
+            // Of an empty sheet there are no names.
+            if i != first && is_empty(&self.files[i])? {
+                return Ok((None, None));
             }
-            Ok(Some(lacks(self.infer_one(i, 0)?.as_ref())))
+            let (stated, rows) = self.look(i, 0)?;
+            Ok((Some(stated), rows))
         })?;
-        let here = lacks(&stated);
-        let elsewhere = |column: &usize| missing.iter().flatten().any(|missing| !missing.contains(column));
-        let lacking = match here.iter().find(|column| !union_by_name || !elsewhere(column)) {
-            Some(&column) => Some((first, column)),
-            None if union_by_name => None,
-            None => {
-                let beside = missing.iter().enumerate();
-                beside.filter_map(|(i, missing)| Some((i, *missing.as_ref()?.first()?))).next()
-            }
+        let has = |i: usize, column: usize| match &looks[i].0 {
+            Some(stated) => find(stated, schema, column).is_some(),
+            None => true,
         };
-        let Some((file, column)) = lacking else { return Ok(()) };
+        let files = 0..self.files.len();
+        let is_stated = |column: usize| files.clone().any(|i| looks[i].0.is_some() && has(i, column));
+        let union_by_name = self.options.union_by_name;
+        let columns = || (0..schema.fields().len()).filter(|&column| !union_by_name || !is_stated(column));
+        // The first file is told of first.
+        let order = std::iter::once(first).chain(files.clone());
+        let lacking = order.flat_map(|i| columns().map(move |column| (i, column))).find(|&(i, c)| !has(i, c));
+        let Some((file, column)) = lacking else {
+            return Ok(looks.into_iter().map(|(_, rows)| Seen { schema: None, rows }).collect());
+        };
         let name = schema.field(column).name();
-        let stated = self.infer_one(file, 0)?;
-        let names: Vec<&str> = stated.fields().iter().map(|f| f.name().as_str()).collect();
+        let stated = looks[file].0.as_ref().map(|stated| stated.fields().clone()).unwrap_or_default();
+        let names: Vec<&str> = stated.iter().map(|f| f.name().as_str()).collect();
         let near = schema::names::nearest(name, names.iter().copied());
         let near = if near.is_empty() { names.join(", ") } else { near.join(", ") };
         let help = match union_by_name || file == first {

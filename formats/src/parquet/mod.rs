@@ -91,6 +91,11 @@ impl Format for Parquet {
         Ok(Some(Footer::open(file)?.rows()))
     }
 
+    fn stated(&self, file: &FileEntry, _options: &FormatOptions) -> Result<(SchemaRef, Option<u64>)> {
+        let footer = Footer::open(file)?;
+        Ok((footer.schema().clone(), Some(footer.rows())))
+    }
+
     fn facts(&self, file: &FileEntry) -> Result<Vec<ColumnFacts>> {
         let footer = Footer::open(file)?;
         let rows = footer.rows() as f64;

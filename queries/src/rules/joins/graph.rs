@@ -10,7 +10,8 @@
 //! column are taken to be in one that has more. Where these numbers are not known of all members, it is divided by the
 //! smallest one each time. That of a foreign key is then mostly taken for the number of its rows.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 
 use super::conflicts::Rule;
 use crate::algebra::JoinKind;
@@ -41,6 +42,8 @@ pub struct Graph {
     scopes: Vec<Scope>,
     /// Relations that have members of several classes in common, those of the most classes first, and these classes.
     pairs: Vec<(usize, usize, Vec<usize>)>,
+    /// The rows of sets that have been asked for: a search asks for those of a set once for each tree.
+    known: RefCell<HashMap<Relations, f64>>,
 }
 
 /// Columns of different relations that are equal.
@@ -188,17 +191,18 @@ impl Graph {
         let mut pairs: Vec<_> = pairs.map(|((a, b), classes)| (a, b, classes)).collect();
         pairs.sort_by_key(|(_, _, classes)| std::cmp::Reverse(classes.len()));
         let scopes = vec![Scope { own: all_of(rows.len()), ..Scope::default() }];
-        Graph { whole: rows.clone(), rows, classes, edges, operators: vec![], scopes, pairs }
+        let known = RefCell::default();
+        Graph { whole: rows.clone(), rows, classes, edges, operators: vec![], scopes, pairs, known }
     }
 
     /// The same of relations that have so many rows where nothing is filtered.
     pub fn of_whole(self, whole: Vec<f64>) -> Graph {
-        Graph { whole, ..self }
+        Graph { whole, known: RefCell::default(), ..self }
     }
 
     /// The same with joins other than inner ones.
     pub fn with_operators(self, operators: Vec<Operator>, scopes: Vec<Scope>) -> Graph {
-        Graph { operators, scopes, ..self }
+        Graph { operators, scopes, known: RefCell::default(), ..self }
     }
 
     /// How many relations there are.
@@ -213,6 +217,15 @@ impl Graph {
 
     /// About how many rows the join of these relations has.
     pub fn rows(&self, set: Relations) -> f64 {
+        let known = self.known.borrow().get(&set).copied();
+        known.unwrap_or_else(|| {
+            let rows = self.rows_of_set(set);
+            self.known.borrow_mut().insert(set, rows);
+            rows
+        })
+    }
+
+    fn rows_of_set(&self, set: Relations) -> f64 {
         let mut number = 0;
         loop {
             let Some(scope) = self.scopes.get(number) else { return 1.0 };
