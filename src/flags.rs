@@ -1,5 +1,7 @@
 //! Refuses flags that a statement has no use for: the user would wait for their effect.
 
+use std::path::Path;
+
 use queries::Statement;
 
 use crate::Usage;
@@ -21,6 +23,9 @@ pub fn check_several(run: &args::Run) -> Result<(), Usage> {
 
 /// Checks the flags of a run against the statement.
 pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
+    if run.compression.is_some() && run.output.as_deref() == Some(Path::new("-")) {
+        return Err(Usage("--compression is that of a file, and --output - is standard output".into()));
+    }
     let (name, executes) = match statement {
         Statement::Query(_) => return Ok(()),
         Statement::Copy { .. } => ("COPY", true),

@@ -362,6 +362,7 @@ fn no_file_is_written_among_the_parts_of_a_dataset() {
     assert_eq!(dir.rows("SELECT n FROM 'd'", &[]), "n\n1\n");
     assert_eq!(dir.rows("SELECT 1 AS n", &["-o", "-"]), "n\n1\n");
     assert!(!dir.path("-").exists());
+    says(&dir.fails(2, &["query", "SELECT 1", "-o", "-", "--compression", "gzip"]), &["standard output"]);
 }
 
 #[test]

@@ -231,6 +231,15 @@ fn errors_name_the_line_and_what_helps() {
         write(&dir, "late.csv", many(last).as_bytes());
         fails(&dir, &[], "SELECT max(n), max(d) FROM 'DIR/late.csv'", &["row 20001, line 20002", helps]);
     }
+    // Quotes that are written in another way.
+    for (text, helps) in [
+        ("n,s\n1,\"x\\\"y\"\n", "--escape"),
+        ("n,s\n1,\"a \\\"x\\\", b\"\n", "--escape"),
+        ("n,s\n1,'a,b'\n", "--quote"),
+    ] {
+        write(&dir, "quotes.csv", text.as_bytes());
+        fails(&dir, &[], "FROM 'DIR/quotes.csv'", &["quotes.csv, row 1", helps]);
+    }
 }
 
 #[test]

@@ -99,11 +99,13 @@ impl Dialect for Palais {
         GenericDialect.dialect()
     }
 
-    /// `||` and `->>` bind less tightly than arithmetic, and more tightly than comparisons. `^` binds more tightly than
+    /// `||`, `->>` and `<->` bind less tightly than arithmetic, and more tightly than comparisons. `^` binds more tightly than
     /// `*`, GLOB as LIKE, and `->` less tightly than all others.
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         match &parser.peek_token_ref().token {
-            Token::StringConcat | Token::LongArrow => Some(Ok(self.prec_value(Precedence::Pipe))),
+            Token::StringConcat | Token::LongArrow | Token::CustomBinaryOperator(_) => {
+                Some(Ok(self.prec_value(Precedence::Pipe)))
+            }
             Token::Arrow => Some(Ok(ARROW)),
             Token::Caret => Some(Ok(self.power())),
             Token::Word(_) if follows(parser, GLOB).is_some() => Some(Ok(self.prec_value(Precedence::Like))),

@@ -54,7 +54,7 @@ impl Table {
     }
 }
 
-/// A path as the text of a column. Bytes that are no UTF-8 are written `\xFF`, so that different paths stay different.
+/// A path as the text of a column. Bytes that are no UTF-8 are written `\xFF`.
 pub fn path_text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {

@@ -38,8 +38,10 @@ pub fn find(file: &Schema, scan: &Schema, column: usize) -> Option<usize> {
     match file.fields().get(column) {
         Some(field) if field.name() == name => Some(column),
         _ => named(file, name).or_else(|| {
-            let is_alike = |f: &FieldRef| f.name().eq_ignore_ascii_case(name);
-            let found = file.fields().iter().position(is_alike)?;
+            let is_alike = |f: &&FieldRef| f.name().eq_ignore_ascii_case(name);
+            let only = |schema: &Schema| schema.fields().iter().filter(is_alike).count() == 1;
+            let found =
+                file.fields().iter().position(|f| is_alike(&f)).filter(|_| only(file) && only(scan))?;
             named(scan, file.field(found).name()).is_none().then_some(found)
         }),
     }

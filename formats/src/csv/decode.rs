@@ -119,6 +119,9 @@ impl CsvSyntax {
 
 /// What would read a field that is no value of the type of its column.
 fn cure(value: &[u8], quote: u8, data_type: &DataType) -> Option<&'static str> {
+    if quote == b'"' && memmem::find(value, b"\\\"").is_some() {
+        return Some("--escape '\\' reads \\\" in a value as a quote");
+    }
     let value = value.trim_ascii();
     let unquoted = value.strip_prefix(&[quote]).and_then(|value| value.strip_suffix(&[quote]));
     let value = unquoted.unwrap_or(value).trim_ascii();

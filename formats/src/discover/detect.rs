@@ -158,7 +158,7 @@ fn refuse_unmarked_utf16(path: &Path, encoding: &str, head: &[u8]) -> Result<()>
     let is_text = format.is_delimited() || format.is_json() || encoding == "text";
     let pairs: Vec<[u8; 2]> = head.chunks_exact(2).take(32).map(|pair| [pair[0], pair[1]]).collect();
     let name = match pairs.as_slice() {
-        pairs if !is_text || pairs.len() < 2 => return Ok(()),
+        pairs if !is_text || pairs.len() < 4 => return Ok(()),
         pairs if pairs.iter().all(|pair| pair[0] != 0 && pair[1] == 0) => "utf-16le",
         pairs if pairs.iter().all(|pair| pair[0] == 0 && pair[1] != 0) => "utf-16be",
         _ => return Ok(()),

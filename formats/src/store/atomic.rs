@@ -301,7 +301,7 @@ fn check_beside(destination: &Path, written: &Path, kind: Kind) -> Result<()> {
     if kind == Kind::Device || !is_data || !has_manifest(directory) {
         return Ok(());
     }
-    let message = format!("its directory is a dataset, whose {} does not name it", manifest::FILE_NAME);
+    let message = format!("its directory is a dataset, whose files are those of its {}", manifest::FILE_NAME);
     let help = "write it elsewhere; COPY (SELECT … UNION ALL SELECT …) TO another directory adds rows";
     Err(refused(written, message, help))
 }

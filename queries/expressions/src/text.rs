@@ -149,10 +149,11 @@ impl ReadText {
     /// A timestamp in its unit. Without a zone the offset says nothing. What is written otherwise Arrow may know.
     fn timestamp(&self, text: &str, unit: TimeUnit, zoned: bool) -> Option<i64> {
         let written = timestamp(text).or_else(|| match text.trim_ascii().rsplit_once(' ') {
-            // The name of a zone says nothing either.
+            // Without a zone in its type it says nothing. Behind an offset or a date it is none.
             Some((text, zone)) => Clocks::of(zone).and_then(|clocks| {
                 let written = timestamp(text)?;
-                let offset = written.offset.or_else(|| clocks.offset_shown(written.seconds))?;
+                let is_said = !zoned || written.offset.is_none() && text.contains(':');
+                let offset = clocks.offset_shown(written.seconds).filter(|_| is_said)?;
                 Some(Timestamp { offset: Some(offset), ..written })
             }),
             None => None,

@@ -452,7 +452,7 @@ impl<'a> Binder<'a> {
         if !within.is_empty() && order_by.is_empty() && function.name() == "string_agg" {
             // `listagg(x, ', ') WITHIN GROUP (ORDER BY x)`, as Oracle and Snowflake have it.
             order_by = within;
-        } else if function.name() == "mode" && args.is_empty() && within.len() == 1 {
+        } else if function.name() == "mode" && args.is_empty() && within.len() == 1 && !within[0].descending {
             args.push(within[0].expr.clone());
         } else if !within.is_empty() {
             if !takes_order || !order_by.is_empty() || within.len() > 1 {

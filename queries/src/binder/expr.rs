@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use sqlparser::ast::{
@@ -144,8 +144,19 @@ impl<'a> Binder<'a> {
         if *to == DataTypeName::Uuid && (is_text(&value.data_type) || value.data_type.is_null()) {
             return self.call_named(if safe { uuids::TRY_CAST } else { uuids::CAST }, vec![value]);
         }
-        let to = (&sql_type::written(to)?, &sql_type::holds(to));
-        self.types.cast_json(value, to, safe, &self.columns)
+        let (data_type, holds) = (sql_type::written(to)?, sql_type::holds(to));
+        let is_known = |e: &Expr| e.as_literal().is_some_and(|value| !value.is_null());
+        let constant = is_known(&value).then(|| value.clone());
+        let cast = self.types.cast_json(value, (&data_type, &holds), safe, &self.columns)?;
+        match (&data_type, constant) {
+            // A constant of the year 9999 is one of microseconds.
+            (DataType::Timestamp(TimeUnit::Nanosecond, zone), Some(constant)) if !is_known(&cast) => {
+                let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+                let kept = self.types.cast_json(constant, (&micros, &holds), safe, &self.columns)?;
+                Ok(if is_known(&kept) { kept } else { cast })
+            }
+            _ => Ok(cast),
+        }
     }
 
     pub(super) fn exprs(&mut self, all: &[Ast], env: &Env<'_>) -> Result<Vec<Expr>> {

@@ -1,7 +1,7 @@
 //! Casts, those that are written and those that types ask for.
 
 use arrow_cast::can_cast_types;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_common::nested_struct::{requires_nested_struct_cast, validate_data_type_compatibility};
 use datafusion_expr::Operator;
@@ -80,20 +80,7 @@ impl Types {
             let (from, to) = (shown(&e.data_type), shown(to));
             return Err(Error::Unsupported(format!("{cast} from {from} to {to}")));
         }
-        let is_known = |e: &Expr| e.as_literal().is_some_and(|value| !value.is_null());
-        let DataType::Timestamp(TimeUnit::Nanosecond, zone) = to else {
-            return Ok(self.cast_to(e, to, safe));
-        };
-        let constant = is_known(&e).then(|| e.clone());
-        let cast = self.cast_to(e, to, safe);
-        match constant.filter(|_| !is_known(&cast)) {
-            // A constant of the year 9999 is one of microseconds.
-            Some(constant) => {
-                let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
-                Ok(Some(self.cast_to(constant, &micros, safe)).filter(is_known).unwrap_or(cast))
-            }
-            None => Ok(cast),
-        }
+        Ok(self.cast_to(e, to, safe))
     }
 
     /// An expression in the type that an operation takes.

@@ -24,7 +24,16 @@ impl Types {
         if !takes_null && self.is_unknown(&left, &right) {
             return Ok(Expr::boolean(None));
         }
-        let (left, op, right) = narrow::comparison(normal(left), op, normal(right));
+        let (left, right) = (normal(left), normal(right));
+        if matches!(op, Operator::Eq | Operator::NotEq)
+            && let Some((value, low, high)) = narrow::between_days(&left, &right)
+        {
+            // No value equals the constant: the range has none in it.
+            let (expr, low, high) = (Box::new(value), Box::new(low), Box::new(high));
+            let negated = op == Operator::NotEq;
+            return Ok(self.folded(Expr::condition(Kind::Between { expr, low, high, negated })));
+        }
+        let (left, op, right) = narrow::comparison(left, op, right);
         Ok(self.folded(Expr::compare(left, op, right)))
     }
 
@@ -62,6 +71,14 @@ impl Types {
     /// # Errors
     /// The three can't be compared.
     pub fn between(&self, mut e: Expr, mut low: Expr, mut high: Expr, negated: bool) -> Result<Expr> {
+        let is_moment = e.as_literal().is_some() && e.data_type.is_temporal();
+        if is_moment && (low.as_literal().is_none() || high.as_literal().is_none()) {
+            // `now() BETWEEN valid_from AND valid_to`: each side is compared in its own unit.
+            let within =
+                vec![self.compared(low, Operator::LtEq, e.clone())?, self.compared(e, Operator::LtEq, high)?];
+            let within = self.and(within)?;
+            return if negated { self.not(within) } else { Ok(within) };
+        }
         self.align(&mut [&mut e, &mut low, &mut high], Use::Compared)?;
         let (value, of_low, of_high) = (&e.data_type, &low.data_type, &high.data_type);
         let with_low = compared_in(value, Operator::GtEq, of_low)?.0;

@@ -106,8 +106,9 @@ impl Types {
         let types: Vec<DataType> = items.iter().map(|(_, t)| (*t).clone()).collect();
         let item =
             self.in_common(&items).ok_or_else(|| nothing_in_common(&types, &format!("{written}()")))?;
-        let is_float = |t: &DataType| matches!(item_of(t), DataType::Float32);
-        let number = if given.iter().all(is_float) { DataType::Float32 } else { DataType::Float64 };
+        let has = |item: DataType| given.iter().any(|t| item_of(t) == item);
+        let is_float = has(DataType::Float32) && !has(DataType::Float64);
+        let number = if is_float { DataType::Float32 } else { DataType::Float64 };
         let arguments = takes.iter().zip(args).map(|(takes, arg)| {
             let to = match takes {
                 Takes::Vector => list_of(&number),

@@ -2,7 +2,8 @@
 //! microseconds, made such a value again.
 
 use arrow_schema::{DataType, TimeUnit};
-use datafusion_expr::AggregateUDF;
+use datafusion_common::ScalarValue;
+use datafusion_expr::{AggregateUDF, Operator};
 
 use super::Types;
 use crate::algebra::{Expr, SortKey};
@@ -14,8 +15,8 @@ use crate::functions::Functions;
 pub struct OfMicros {
     /// The type of the result.
     gives: DataType,
-    /// Whether a part of a microsecond is cut, and not rounded.
-    is_cut: bool,
+    /// Whether half a microsecond goes toward 1970, and not away from it, as in DuckDB.
+    is_mean: bool,
 }
 
 /// The type of a mean of values of a type, where it is one of microseconds.
@@ -40,7 +41,7 @@ impl Types {
         args: &mut [Expr],
         order_by: &mut [SortKey],
     ) -> Result<Option<OfMicros>> {
-        let is_cut = match function.name() {
+        let is_mean = match function.name() {
             "avg" => true,
             "median" | "percentile_cont" => false,
             _ => return Ok(None),
@@ -50,12 +51,16 @@ impl Types {
         let Some(micros) = Functions::all().scalar("epoch_us") else {
             return Err(Error::Invalid("there is no function 'epoch_us'".into()));
         };
-        let counted = self.call(&micros, vec![value.clone()])?;
+        let mut counted = self.call(&micros, vec![value.clone()])?;
+        if is_mean {
+            // The sum of decimals is exact.
+            counted = self.coerced(counted, &DataType::Decimal128(19, 0))?;
+        }
         for key in order_by.iter_mut().filter(|key| key.expr == *value) {
             key.expr = counted.clone();
         }
         *value = counted;
-        Ok(Some(OfMicros { gives, is_cut }))
+        Ok(Some(OfMicros { gives, is_mean }))
     }
 
     /// The result of such an aggregate, or the list of its results, as times.
@@ -66,9 +71,17 @@ impl Types {
         if let DataType::List(_) = result.data_type {
             return self.of_each_item(result, "times".into(), &|item| self.from_micros(item, of));
         }
-        let whole = match Functions::all().scalar("trunc").filter(|_| of.is_cut) {
-            Some(trunc) => self.call(&trunc, vec![result])?,
-            None => result,
+        let call = |name: &str, arg: Expr| match Functions::all().scalar(name) {
+            Some(function) => self.call(&function, vec![arg]),
+            None => Err(Error::Invalid(format!("there is no function '{name}'"))),
+        };
+        let whole = match of.is_mean {
+            true => {
+                let half = Expr::literal(ScalarValue::from(0.5));
+                let above = self.binary(call("abs", result.clone())?, Operator::Minus, half)?;
+                self.binary(call("sign", result)?, Operator::Multiply, call("ceil", above)?)?
+            }
+            false => call("round", result)?,
         };
         let micros = self.cast(whole, &DataType::Int64, false)?;
         Ok(self.cast_to(micros, &of.gives, false))

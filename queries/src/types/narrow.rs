@@ -35,11 +35,6 @@ pub(super) fn normal(mut e: Expr) -> Expr {
 
 /// A comparison without the casts that can be taken off. A constant stands on the right side.
 pub(super) fn comparison(mut left: Expr, mut op: Operator, mut right: Expr) -> (Expr, Operator, Expr) {
-    if let Some((end, is_last)) = end_of_time(&right) {
-        (op, right) = (beyond(op, is_last), end);
-    } else if let (Some((end, is_last)), Some(swapped)) = (end_of_time(&left), op.swap()) {
-        (left, op, right) = (right, beyond(swapped, is_last), end);
-    }
     loop {
         if let Some((narrowed, bound)) = bound(&left, op, &right) {
             (left, op, right) = (uncast(left), narrowed, bound);
@@ -50,6 +45,11 @@ pub(super) fn comparison(mut left: Expr, mut op: Operator, mut right: Expr) -> (
         } else {
             break;
         }
+    }
+    if let Some((end, is_last)) = end_of_time(&right) {
+        (op, right) = (beyond(op, is_last), end);
+    } else if let (Some((end, is_last)), Some(swapped)) = (end_of_time(&left), op.swap()) {
+        (left, op, right) = (right, beyond(swapped, is_last), end);
     }
     match op.swap() {
         Some(swapped) if left.as_literal().is_some() && right.as_literal().is_none() => {
@@ -71,16 +71,27 @@ pub(super) fn list(mut value: Expr, mut items: Vec<Expr>) -> (Expr, Vec<Expr>) {
 
 /// A range of constants, and the value, without the casts that can be taken off.
 pub(super) fn between(mut value: Expr, mut low: Expr, mut high: Expr) -> (Expr, Expr, Expr) {
+    while let Some(t) = cast_of(&value) {
+        let Some(range) = range_in(t, &value.data_type, &low, &high) else { break };
+        (value, (low, high)) = (uncast(value), range);
+    }
     for end in [&mut low, &mut high] {
         if let Some((last, _)) = end_of_time(end) {
             *end = last;
         }
     }
-    while let Some(t) = cast_of(&value) {
-        let Some(range) = range_in(t, &value.data_type, &low, &high) else { break };
-        (value, (low, high)) = (uncast(value), range);
-    }
     (value, low, high)
+}
+
+/// Where one side is a date, or a timestamp, cast to a finer timestamp, and the other a constant between two values of its
+/// type: that date or timestamp, and a range without values, from the greater one to the lesser one.
+pub(super) fn between_days(left: &Expr, right: &Expr) -> Option<(Expr, Expr, Expr)> {
+    [(left, right), (right, left)].into_iter().find_map(|(cast, constant)| {
+        let (t, value) = (cast_of(cast)?, constant_of(constant)?);
+        let is_time = cast.data_type.is_temporal() && has_bounds(t, &cast.data_type);
+        let bound = Bound::of(value, t).filter(|bound| is_time && !bound.exact)?;
+        Some((uncast(cast.clone()), bound.value(t, 1)?, bound.value(t, 0)?))
+    })
 }
 
 /// In the place of a constant that is beyond all timestamps of nanoseconds the last one of these, or the first one, and
@@ -111,11 +122,25 @@ fn beyond(op: Operator, is_last: bool) -> Operator {
     }
 }
 
-/// The type of what is cast. A constant under a cast is one that can't be cast.
+/// The type of what is cast. A constant under a cast is one that can't be cast. What is NULL where it can't be cast is no
+/// time that is compared.
 fn cast_of(e: &Expr) -> Option<&DataType> {
     match &e.kind {
+        Kind::Cast { safe: true, .. } if e.data_type.is_temporal() => None,
         Kind::Cast { expr, .. } => Some(&expr.data_type),
         _ => None,
+    }
+}
+
+/// A constant, or one that can't be cast to a finer timestamp, as it is.
+fn constant_of(e: &Expr) -> Option<&ScalarValue> {
+    match &e.kind {
+        Kind::Cast { expr, safe: false }
+            if has_bounds(&expr.data_type, &e.data_type) && e.data_type.is_temporal() =>
+        {
+            expr.as_literal()
+        }
+        _ => e.as_literal(),
     }
 }
 
@@ -139,7 +164,7 @@ fn uncast(e: Expr) -> Expr {
 
 /// With what, and how, the inside of a cast is compared in place of the cast and a constant.
 fn bound(cast: &Expr, op: Operator, constant: &Expr) -> Option<(Operator, Expr)> {
-    let (t, value) = (cast_of(cast)?, constant.as_literal()?);
+    let (t, value) = (cast_of(cast)?, constant_of(constant)?);
     if has_bounds(t, &cast.data_type)
         && let Some(bound) = Bound::of(value, t)
     {
@@ -152,6 +177,7 @@ fn bound(cast: &Expr, op: Operator, constant: &Expr) -> Option<(Operator, Expr)>
         };
         return Some((op, bound.value(t, 0)?));
     }
+    let value = constant.as_literal()?;
     // Texts of numbers have another order.
     if is_text(&cast.data_type) && !is_text(t) && !matches!(op, Operator::Eq | Operator::NotEq) {
         return None;
@@ -173,12 +199,12 @@ fn items_in(t: &DataType, cast: &DataType, items: &[Expr]) -> Option<Vec<Expr>> 
 
 /// A range in the type of what is cast.
 fn range_in(t: &DataType, cast: &DataType, low: &Expr, high: &Expr) -> Option<(Expr, Expr)> {
-    let (low, high) = (low.as_literal()?, high.as_literal()?);
     if has_bounds(t, cast)
-        && let (Some(low), Some(high)) = (Bound::of(low, t), Bound::of(high, t))
+        && let (Some(low), Some(high)) = (Bound::of(constant_of(low)?, t), Bound::of(constant_of(high)?, t))
     {
         return Some((low.value(t, if low.exact { 0 } else { 1 })?, high.value(t, 0)?));
     }
+    let (low, high) = (low.as_literal()?, high.as_literal()?);
     if is_text(cast) && !is_text(t) {
         return None;
     }
@@ -230,12 +256,22 @@ struct Bound {
 
 impl Bound {
     fn of(constant: &ScalarValue, t: &DataType) -> Option<Bound> {
+        if let ScalarValue::Date32(Some(days)) = constant {
+            let days = i128::from(*days);
+            let units = match t {
+                DataType::Date32 => days,
+                DataType::Timestamp(own, _) => days * 86_400 * i128::from(per_second(*own)),
+                _ => return None,
+            };
+            return Some(Bound { units, exact: true });
+        }
         if let DataType::Timestamp(unit, _) = constant.data_type() {
             let ScalarValue::Int64(Some(count)) = constant.cast_to(&DataType::Int64).ok()? else {
                 return None;
             };
             let by = match t {
                 DataType::Date32 => i128::from(per_second(unit)) * 86_400,
+                DataType::Timestamp(own, _) if per_second(*own) > per_second(unit) => return None,
                 DataType::Timestamp(own, _) => i128::from(per_second(unit) / per_second(*own)),
                 _ => return None,
             };

@@ -58,7 +58,7 @@ pub enum Takes {
     Conditions,
     /// A list of texts, or of anything as its text.
     Texts,
-    /// A list of numbers, as FLOAT if all of them are, else as DOUBLE.
+    /// A list of numbers, as FLOAT if one of them is and none is DOUBLE, else as DOUBLE.
     Vector,
     /// An integer, in 64 bits.
     Integer,

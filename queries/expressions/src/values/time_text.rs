@@ -7,7 +7,7 @@
 //! offset    = "Z" | "UTC" | ("+" | "-") hours (":"? minutes)?      two digits each; and seconds behind a colon
 //! ```
 
-use chrono::NaiveDate;
+use chrono::{Datelike, NaiveDate};
 
 /// A timestamp as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,15 @@ pub struct Timestamp {
 /// The timestamp that a text says, or `None`. Digits behind the ninth are cut.
 pub fn timestamp(text: &str) -> Option<Timestamp> {
     let text = text.trim_ascii();
+    // Years before the first one are counted from it.
+    if let Some((date, behind)) = text.split_once(" (BC)") {
+        let after = timestamp(&format!("{date}{behind}"))?;
+        let days = after.seconds.div_euclid(86_400);
+        let date = NaiveDate::from_epoch_days(i32::try_from(days).ok()?)?;
+        let before = NaiveDate::from_ymd_opt(1 - date.year(), date.month(), date.day())?;
+        let moved = i64::from(before.to_epoch_days()) - days;
+        return Some(Timestamp { seconds: after.seconds + moved * 86_400, ..after });
+    }
     let end = text.find([' ', 'T', 't']).unwrap_or(text.len());
     let separator = if text[..end].contains('/') { '/' } else { '-' };
     let mut parts = text[..end].split(separator);
