@@ -148,8 +148,10 @@ fn constant_of(e: &Expr) -> Option<&ScalarValue> {
 fn has_bounds(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (DataType::Date32, DataType::Timestamp(_, zone)) => zone.as_deref().is_none_or(is_utc),
+        // Without a zone it is in UTC here. Of another zone there is no cast.
         (DataType::Timestamp(from, zone), DataType::Timestamp(to, to_zone)) => {
-            zone == to_zone && digits(from) < digits(to)
+            let in_utc = zone.is_none() && to_zone.as_deref().is_some_and(is_utc);
+            (zone == to_zone || in_utc) && digits(from) < digits(to)
         }
         _ => widens(from, to),
     }
