@@ -23,8 +23,12 @@ pub fn check_several(run: &args::Run) -> Result<(), Usage> {
 
 /// Checks the flags of a run against the statement.
 pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
-    if run.compression.is_some() && run.output.as_deref() == Some(Path::new("-")) {
-        return Err(Usage("--compression is that of a file, and --output - is standard output".into()));
+    if run.output.as_deref() == Some(Path::new("-")) {
+        let of_files =
+            [(run.compression.is_some(), "--compression"), (run.partition_by.is_some(), "--partition-by")];
+        if let Some((_, flag)) = of_files.iter().find(|(given, _)| *given) {
+            return Err(Usage(format!("{flag} is for files, and --output - is standard output")));
+        }
     }
     let (name, executes) = match statement {
         Statement::Query(_) => return Ok(()),

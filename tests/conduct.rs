@@ -362,7 +362,10 @@ fn no_file_is_written_among_the_parts_of_a_dataset() {
     assert_eq!(dir.rows("SELECT n FROM 'd'", &[]), "n\n1\n");
     assert_eq!(dir.rows("SELECT 1 AS n", &["-o", "-"]), "n\n1\n");
     assert!(!dir.path("-").exists());
-    says(&dir.fails(2, &["query", "SELECT 1", "-o", "-", "--compression", "gzip"]), &["standard output"]);
+    for flag in [["--compression", "gzip"], ["--partition-by", "n"]] {
+        let arguments = [&["query", "SELECT 1 AS n", "-o", "-"][..], &flag].concat();
+        says(&dir.fails(2, &arguments), &[flag[0], "standard output"]);
+    }
 }
 
 #[test]

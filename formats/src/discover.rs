@@ -10,7 +10,7 @@
 //! - `list`, `glob`, `braces`, `remote`: the files that a location names.
 //! - `detect`, `sniff`: the encoding and compression of the files.
 //! - `styles`: how the values of csv are written.
-//! - `files`: the schema of the files, inferred or given. The files must agree on it (`unify`).
+//! - `files`: how the files are read. `agreement`: their schema, inferred or given, on which they must agree (`unify`).
 //! - `layouts`: how files differ from their table all the same.
 //! - [`hive`], `assemble`: columns that are not in the files.
 //! - `dataset`: directories with a manifest.
@@ -21,6 +21,7 @@
 //! A file of 0 bytes has no rows, if the schema is known: given, from other files, or the schema of text. Else it is an
 //! error. A compressed file, or a file of a column format, never has 0 bytes: it was cut short, and is an error.
 
+mod agreement;
 mod assemble;
 mod batches;
 mod braces;

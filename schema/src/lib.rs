@@ -36,5 +36,5 @@ pub use estimates::{ColumnEstimate, TableEstimates};
 pub use manifest::{Manifest, ManifestError};
 pub use table::{
     ColumnBound, ColumnPrefix, DeferredValidation, FileEntry, FileLayout, FileSet, FormatOptions,
-    KeepRejects, Listed, MemoryRows, OnError, RecordLayout, Source, Splitting, Table, path_text,
+    KeepRejects, Listed, MemoryRows, OnError, RecordLayout, Source, Splitting, Table,
 };

@@ -41,21 +41,20 @@ impl Table {
     }
 
     /// The same table with the path of each row's file in a column of this name behind the others, if it is one of files.
-    pub fn with_paths(&self, name: &str) -> Table {
-        let mut table = self.clone();
-        let Source::Files(set) = &mut table.source else { return table };
+    pub fn with_paths(mut self, name: &str) -> Table {
+        let Source::Files(set) = &mut self.source else { return self };
         for file in &mut set.files {
             file.constants.push(Some(path_text(&file.path)));
         }
         let path = Arc::new(Field::new(name, DataType::Utf8View, false));
-        let fields = table.schema.fields().iter().cloned().chain([path]);
-        table.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        table
+        let fields = self.schema.fields().iter().cloned().chain([path]);
+        self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        self
     }
 }
 
 /// A path as the text of a column. Bytes that are no UTF-8 are written `\xFF`.
-pub fn path_text(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
         text.push_str(chunk.valid());

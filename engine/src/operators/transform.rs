@@ -1,8 +1,9 @@
 //! Streams the rows of each file, in order, through a process of the user's command, and reads typed rows back.
 //!
 //! A row is a line on the command's standard input, tabs separate its columns, and `\N` is NULL. The output of the
-//! command is read the same way. Each file has a process of its own, whose standard input is closed at the end of the file. Three
-//! threads wait for each process: one feeds it, one reads its output, one keeps the end of its standard error.
+//! command is read the same way. Each file has a process of its own, whose standard input is closed at the end of the
+//! file. Three threads wait for each process: one feeds it, one reads its output, one keeps the end of its standard
+//! error.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};

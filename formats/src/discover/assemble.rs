@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema};
-use schema::{FileLayout, Source, Table, path_text};
+use arrow_schema::{Field, Schema};
+use schema::{FileLayout, Source, Table};
 
 use super::hive::Hive;
 use crate::error::{Error, Result};
@@ -47,18 +47,13 @@ fn hide(table: &mut Table, hidden: impl Fn(&str) -> bool) {
     table.schema = Arc::new(Schema::new(kept.iter().map(|&i| fields[i].clone()).collect::<Vec<_>>()));
 }
 
-/// Appends the column `_file`.
-pub fn add_file_column(table: &mut Table) -> Result<()> {
+/// The table with the column `_file`.
+pub fn with_file_column(table: Table) -> Result<Table> {
     if let Ok(field) = table.schema.field_with_name(FILE_COLUMN) {
         let message = format!("it has a column '{FILE_COLUMN}' ({}) already", field.data_type());
         return Err(Error::location(&table.name, message, Some("leave --file-column out".into())));
     }
-    let Source::Files(set) = &mut table.source else { return Ok(()) };
-    for file in &mut set.files {
-        file.constants.push(Some(path_text(&file.path)));
-    }
-    append(table, [Field::new(FILE_COLUMN, DataType::Utf8View, false)]);
-    Ok(())
+    Ok(table.with_paths(FILE_COLUMN))
 }
 
 fn append(table: &mut Table, fields: impl IntoIterator<Item = Field>) {

@@ -60,7 +60,7 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
         guesses: TableEstimates::default(),
     };
     if options.file_column {
-        assemble::add_file_column(&mut table)?;
+        table = assemble::with_file_column(table)?;
     }
     Ok(table)
 }

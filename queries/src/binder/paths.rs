@@ -24,5 +24,5 @@ pub fn are_named(query: &Query) -> bool {
 pub fn table_with(table: &Table) -> Option<Table> {
     let mut fields = table.schema.fields().iter();
     let is_there = fields.any(|field| field.name().eq_ignore_ascii_case(NAME));
-    (matches!(table.source, Source::Files(_)) && !is_there).then(|| table.with_paths(NAME))
+    (matches!(table.source, Source::Files(_)) && !is_there).then(|| table.clone().with_paths(NAME))
 }

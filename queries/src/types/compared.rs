@@ -26,7 +26,7 @@ impl Types {
         }
         let (left, right) = (normal(left), normal(right));
         if matches!(op, Operator::Eq | Operator::NotEq)
-            && let Some((value, low, high)) = narrow::between_days(&left, &right)
+            && let Some((value, low, high)) = narrow::between_values(&left, &right)
         {
             // No value equals the constant: the range has none in it.
             let (expr, low, high) = (Box::new(value), Box::new(low), Box::new(high));

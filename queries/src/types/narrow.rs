@@ -85,7 +85,7 @@ pub(super) fn between(mut value: Expr, mut low: Expr, mut high: Expr) -> (Expr, 
 
 /// Where one side is a date, or a timestamp, cast to a finer timestamp, and the other a constant between two values of its
 /// type: that date or timestamp, and a range without values, from the greater one to the lesser one.
-pub(super) fn between_days(left: &Expr, right: &Expr) -> Option<(Expr, Expr, Expr)> {
+pub(super) fn between_values(left: &Expr, right: &Expr) -> Option<(Expr, Expr, Expr)> {
     [(left, right), (right, left)].into_iter().find_map(|(cast, constant)| {
         let (t, value) = (cast_of(cast)?, constant_of(constant)?);
         let is_time = cast.data_type.is_temporal() && has_bounds(t, &cast.data_type);

@@ -3,7 +3,7 @@
 //! ```text
 //! time      = hours ":" minutes (":" seconds ("." digits?)?)?      one or two digits each
 //! timestamp = date ((" " | "T") time (" "? offset)?)?
-//! date      = year "-" month "-" day                               four digits, and one or two; or all with "/"
+//! date      = year "-" month "-" day " (BC)"?                      four digits, and one or two; or all with "/"
 //! offset    = "Z" | "UTC" | ("+" | "-") hours (":"? minutes)?      two digits each; and seconds behind a colon
 //! ```
 
@@ -22,16 +22,21 @@ pub struct Timestamp {
 
 /// The timestamp that a text says, or `None`. Digits behind the ninth are cut.
 pub fn timestamp(text: &str) -> Option<Timestamp> {
-    let text = text.trim_ascii();
     // Years before the first one are counted from it.
     if let Some((date, behind)) = text.split_once(" (BC)") {
-        let after = timestamp(&format!("{date}{behind}"))?;
+        let after = after_christ(&format!("{date}{behind}"))?;
         let days = after.seconds.div_euclid(86_400);
         let date = NaiveDate::from_epoch_days(i32::try_from(days).ok()?)?;
         let before = NaiveDate::from_ymd_opt(1 - date.year(), date.month(), date.day())?;
         let moved = i64::from(before.to_epoch_days()) - days;
         return Some(Timestamp { seconds: after.seconds + moved * 86_400, ..after });
     }
+    after_christ(text)
+}
+
+/// The same of a text without `(BC)`.
+fn after_christ(text: &str) -> Option<Timestamp> {
+    let text = text.trim_ascii();
     let end = text.find([' ', 'T', 't']).unwrap_or(text.len());
     let separator = if text[..end].contains('/') { '/' } else { '-' };
     let mut parts = text[..end].split(separator);
@@ -108,6 +113,17 @@ fn small(digits: &str, most: i64) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn years_before_the_first_one() {
+        let of = |text: &str| timestamp(text).map(|found| found.seconds);
+        let first = of("0001-01-01").expect("a date");
+        assert_eq!(of("0001-12-31 (BC)"), Some(first - 86_400));
+        assert_eq!(of("0001-12-31 (BC) 10:00:00"), Some(first - 86_400 + 36_000));
+        // More than one of them is none, however many.
+        assert_eq!(of("0001-12-31 (BC) (BC)"), None);
+        assert_eq!(of(&" (BC)".repeat(1_000_000)), None);
+    }
 
     #[test]
     fn a_timestamp_may_lack_its_time_and_have_an_offset() {
